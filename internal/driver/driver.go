@@ -1,0 +1,116 @@
+// Package driver is what a backend supplies: kernels by name and type of elements, and
+// how they see memory. Nothing here knows of tensors.
+package driver
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Array is a kernel's view of memory. Data begins at the first element. Strides count
+// elements; they are never negative, and 0 where a dimension is broadcast.
+type Array struct {
+	Type    DType
+	Shape   []int
+	Strides []int
+	Data    []byte // empty in a dry run
+}
+
+// Len is the number of elements.
+func (a *Array) Len() int { return Numel(a.Shape) }
+
+// Numel is the number of elements of a shape.
+func Numel(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+// Contiguous reports whether the elements lie row-major without gaps.
+func (a *Array) Contiguous() bool { return Contiguous(a.Shape, a.Strides) }
+
+func Contiguous(shape, strides []int) bool {
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		if shape[i] == 0 {
+			return true
+		}
+		if shape[i] != 1 && strides[i] != n {
+			return false
+		}
+		n *= shape[i]
+	}
+	return true
+}
+
+// RowMajor are the strides of a contiguous array.
+func RowMajor(shape []int) []int {
+	s := make([]int, len(shape))
+	n := 1
+	for i := len(shape) - 1; i >= 0; i-- {
+		s[i] = n
+		n *= max(1, shape[i])
+	}
+	return s
+}
+
+// Elem are the types that elements have on the host.
+type Elem interface {
+	float32 | float64 | B16 | F16 | int64 | int32 | uint8 | bool
+}
+
+// Of reads an array's memory as elements, from the first one on.
+func Of[T Elem](a *Array) []T { return Cast[T](a.Data) }
+
+// Cast reads bytes as elements.
+func Cast[T Elem](b []byte) []T {
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
+}
+
+// Args are a kernel's arguments.
+type Args struct {
+	Out, In []Array
+	F       []float64 // numbers, in the order that the kernel's comment gives
+	Key     [3]uint64 // seed, tick and draw, for kernels that draw
+	Work    []byte    // as many bytes as Workspace said, or none in a dry run
+	Threads int       // at most so many; the result's bits do not depend on it
+}
+
+// Kernel never allocates. Workspace reads shapes, types, numbers and Threads only, so
+// that a dry run can call it; the caller allocates that many bytes.
+type Kernel struct {
+	Run       func(*Args)
+	Workspace func(*Args) int64
+	// Strided kernels read inputs of any strides; others get contiguous ones. Outputs are
+	// contiguous, but where Strided says that the first one may be a view, too.
+	Strided bool
+}
+
+type key struct {
+	name, backend string
+	dtype         DType
+}
+
+var table = map[key]Kernel{}
+
+// Register is called from the init of the file that holds the kernel. dtype is that of
+// the first input or, for a kernel without inputs, of the first output.
+func Register(name string, dtype DType, backend string, k Kernel) {
+	id := key{name, backend, dtype}
+	if _, ok := table[id]; ok {
+		panic(fmt.Sprintf("driver: %s of %s for %s registered twice", name, dtype, backend))
+	}
+	table[id] = k
+}
+
+// Find returns a registered kernel.
+func Find(name string, dtype DType, backend string) (Kernel, error) {
+	k, ok := table[key{name, backend, dtype}]
+	if !ok {
+		return k, fmt.Errorf("no kernel %q of %s for %s", name, dtype, backend)
+	}
+	return k, nil
+}
