@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package par
+
+import "runtime"
+
+func pause() { runtime.Gosched() }
