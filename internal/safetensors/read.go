@@ -59,8 +59,9 @@ func (f *File) readHeader(size int64) error {
 	if size < 8 {
 		return fmt.Errorf("want at least 8 bytes, got %d", size)
 	}
+	r := io.NewSectionReader(f.r, 0, size)
 	var length [8]byte
-	if _, err := f.r.ReadAt(length[:], 0); err != nil {
+	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return fmt.Errorf("reading the header's length: %w", err)
 	}
 	n := binary.LittleEndian.Uint64(length[:])
@@ -71,7 +72,7 @@ func (f *File) readHeader(size int64) error {
 		return fmt.Errorf("header of %d bytes, but only %d follow", n, size-8)
 	}
 	header := make([]byte, n)
-	if _, err := f.r.ReadAt(header, 8); err != nil {
+	if _, err := io.ReadFull(r, header); err != nil {
 		return fmt.Errorf("reading the header: %w", err)
 	}
 	f.start = 8 + int64(n)
