@@ -100,7 +100,7 @@ func (j *job) call(i int) {
 type worker struct {
 	offered atomic.Pointer[job] // not begun yet
 	working atomic.Bool
-	parked  atomic.Bool         // who clears it owes or is spared the wake
+	parked  atomic.Bool // who clears it owes or is spared the wake
 	wake    chan struct{}
 	_       [64]byte // no other worker's cache line
 }
