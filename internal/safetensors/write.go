@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"unicode/utf8"
 )
@@ -53,8 +54,11 @@ func WriteFile(path string, tensors []Tensor, metadata map[string]string) (err e
 	return syncDir(dir)
 }
 
-// syncDir makes a rename last through a power failure.
+// syncDir makes a rename last through a power failure. Windows cannot sync a folder.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
