@@ -87,6 +87,7 @@ type Kernel struct {
 	// Strided kernels read inputs of any strides; others get contiguous ones. Outputs are
 	// contiguous, but where Strided says that the first one may be a view, too.
 	Strided bool
+	Mixed   bool // inputs may have other types than the first one
 }
 
 type key struct {
@@ -113,4 +114,23 @@ func Find(name string, dtype DType, backend string) (Kernel, error) {
 		return k, fmt.Errorf("no kernel %q of %s for %s", name, dtype, backend)
 	}
 	return k, nil
+}
+
+// Bytes is the memory of Go values, for kernels that write to the host.
+func Bytes[T Elem](v []T) []byte {
+	var z T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), len(v)*int(unsafe.Sizeof(z)))
+}
+
+// Expand is a as shape, to which it is broadcast from the right.
+func Expand(a *Array, shape []int) Array {
+	e := *a
+	e.Shape, e.Strides = shape, make([]int, len(shape))
+	lead := len(shape) - len(a.Shape)
+	for i, d := range a.Shape {
+		if d != 1 {
+			e.Strides[lead+i] = a.Strides[i]
+		}
+	}
+	return e
 }

@@ -1,0 +1,156 @@
+package snug
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/dry"
+	"github.com/snug-ml/snug/internal/host"
+	"github.com/snug-ml/snug/memory"
+)
+
+// Config of a device; zero is the device's own limit.
+type Config struct {
+	LimitBytes int64 // of memory reserved at once
+	Threads    int   // that one operation uses; the bits of results do not depend on it
+}
+
+// Device is safe for concurrent use.
+type Device struct {
+	name, backend string
+	values        bool // false in a dry run
+	threads       int
+	mem, host     *memory.Pool // the host's is where offloaded activations wait
+	paths         sync.Map     // a layer's pointer → its path, from Label
+}
+
+// Open opens "cpu", or "dry:cpu": the same shapes, workspaces and allocator, no values.
+func Open(name string, c Config) (*Device, error) {
+	d := &Device{name: name, backend: name, values: true, threads: c.Threads}
+	var src memory.Source = host.Source{}
+	if b, ok := strings.CutPrefix(name, "dry:"); ok {
+		d.backend, d.values, src = b, false, dry.Source{}
+	}
+	if d.backend != "cpu" {
+		return nil, fmt.Errorf("open: no device %q: this build has cpu and dry:cpu", name)
+	}
+	if c.LimitBytes < 0 || c.Threads < 0 {
+		return nil, fmt.Errorf("open %s: a limit of %d bytes and %d threads; 0 or more wanted", name, c.LimitBytes, c.Threads)
+	}
+	own, err := host.Limit()
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	d.mem = memory.New(src, memory.Config{LimitBytes: own})
+	if c.LimitBytes != 0 {
+		d.mem.SetLimit(c.LimitBytes)
+	}
+	d.host = memory.New(src, memory.Config{LimitBytes: own})
+	return d, nil
+}
+
+// Close frees all that is still on the device.
+func (d *Device) Close() error { d.mem.Close(); d.host.Close(); return nil }
+
+// Name is what the device was opened as.
+func (d *Device) Name() string { return d.name }
+
+// Memory is the device's allocator: statistics, limits, Summary and Snapshot.
+func (d *Device) Memory() *memory.Pool { return d.mem }
+
+// Host is the allocator of host memory that belongs to the device.
+func (d *Device) Host() *memory.Pool { return d.host }
+
+// Label records a layer's path, which errors show; an empty one forgets it.
+func (d *Device) Label(layer any, path string) {
+	if path == "" {
+		d.paths.Delete(layer)
+		return
+	}
+	d.paths.Store(layer, path)
+}
+
+// Train runs fn as a transaction that records, in training mode. After an error or a
+// panic, memory, gradients, buffers and the random position are as before.
+func (d *Device) Train(ctx context.Context, fn func(*Scope) error, o ...Option) error {
+	return d.run(ctx, "train", mode{record: true, train: true}, fn, o)
+}
+
+// Infer runs fn without recording and not in training mode; many goroutines may.
+func (d *Device) Infer(ctx context.Context, fn func(*Scope) error, o ...Option) error {
+	return d.run(ctx, "infer", mode{}, fn, o)
+}
+
+func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) error, o []Option) error {
+	m, err := m.with(o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s := &Scope{ctx: ctx, dev: d, params: map[*Param]*Tensor{}, cat: memory.Activations}
+	s.rescuer = s.rescue
+	if m.rand != nil {
+		if s.tick, err = m.rand.take(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	s.rand = m.rand
+	s.frame = &frame{mode: m}
+	returned := false
+	defer func() { // fn panicked or left its goroutine: that goes on, unchanged
+		if !returned {
+			s.abort(errors.New("the scope was left by a panic"))
+			s.close()
+		}
+	}()
+	failed := fn(s)
+	returned = true
+	if err := ctx.Err(); err != nil {
+		s.abort(err)
+	}
+	first := s.err
+	if failed != nil {
+		if s.abort(failed); s.torn {
+			first = s.err
+		}
+	}
+	s.close()
+	switch {
+	case first == nil:
+		return failed
+	case failed == nil || errors.Is(first, failed) || errors.Is(failed, first):
+		return fmt.Errorf("%s: %w", name, first)
+	}
+	return fmt.Errorf("%s: %w; then %w", name, first, failed)
+}
+
+// launch runs a kernel; work allocates its workspace.
+func (d *Device) launch(k driver.Kernel, a *driver.Args, work func(bytes int64) ([]byte, func(), error)) error {
+	a.Threads = cmp.Or(d.threads, host.Threads())
+	if k.Workspace != nil {
+		if n := k.Workspace(a); n > 0 {
+			b, free, err := work(n)
+			if err != nil {
+				return err
+			}
+			defer free()
+			a.Work = b
+		}
+	}
+	if d.values {
+		k.Run(a)
+	}
+	return nil
+}
+
+// firstType is the one that a kernel is registered under.
+func firstType(a *driver.Args) DType {
+	if len(a.In) > 0 {
+		return a.In[0].Type
+	}
+	return a.Out[0].Type
+}

@@ -1,0 +1,105 @@
+package snug
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// What errors.Is tells apart; memory.ErrOutOfMemory is one more.
+var (
+	ErrShape      = errors.New("shapes do not fit")
+	ErrDType      = errors.New("types do not fit")
+	ErrFreed      = errors.New("already freed")
+	ErrInUse      = errors.New("in use")
+	ErrIncomplete = errors.New("incomplete gradient")
+	ErrTorn       = errors.New("parameters are partly updated: load the last saved state")
+	ErrNoValues   = errors.New("a dry run has no values")
+)
+
+// OpError says which operation failed, in which layer, and on which line.
+type OpError struct {
+	Op, Path, At string
+	Err          error
+}
+
+func (e *OpError) Unwrap() error { return e.Err }
+func (e *OpError) Error() string {
+	s := fmt.Sprintf("%s: %v, at %s", e.Op, e.Err, e.At)
+	if e.Path != "" {
+		s = e.Path + ": " + s
+	}
+	return s
+}
+
+type tornError struct{ first error }
+
+func (e *tornError) Error() string   { return ErrTorn.Error() + ": " + e.first.Error() }
+func (e *tornError) Unwrap() []error { return []error{ErrTorn, e.first} }
+
+// site is where something was made: an operation in a layer, called on a line. It is a
+// memory.Owner; nothing of it is resolved before it is shown.
+type site struct {
+	dev   *Device
+	op    string
+	pc    [16]uintptr
+	layer any    // the innermost one entered
+	last  *Param // the last one read
+}
+
+func (s *Scope) site(op string) *site {
+	w := &site{dev: s.dev, op: op, last: s.last}
+	if n := len(s.layers); n > 0 {
+		w.layer = s.layers[n-1]
+	}
+	runtime.Callers(3, w.pc[:])
+	return w
+}
+
+// here is the place of a call that belongs to no scope.
+func (d *Device) here(op string, p *Param) *site {
+	w := &site{dev: d, op: op, last: p}
+	runtime.Callers(3, w.pc[:])
+	return w
+}
+
+func (w *site) Op() string { return w.op }
+
+// Path names the layer, or without one the owner of the last parameter read.
+func (w *site) Path() string {
+	if p, ok := w.dev.paths.Load(w.layer); ok {
+		return p.(string)
+	}
+	if w.last != nil {
+		return w.last.name[:max(0, strings.LastIndexByte(w.last.name, '.'))]
+	}
+	return ""
+}
+
+// module is the folder of this module's sources. Its tests, examples and commands are
+// users of it.
+var module = func() string { _, file, _, _ := runtime.Caller(0); return filepath.Dir(file) + "/" }()
+
+func isUser(file string) bool {
+	in, ok := strings.CutPrefix(file, module)
+	return !ok || strings.HasSuffix(in, "_test.go") || strings.HasPrefix(in, "examples/") || strings.HasPrefix(in, "cmd/")
+}
+
+// At is the first line outside this module, as file:line. It goes by the file: an
+// inlined closure bears the name of the function that it was inlined into.
+func (w *site) At() string {
+	frames := runtime.CallersFrames(w.pc[:])
+	for {
+		f, more := frames.Next()
+		if f.File != "" && isUser(f.File) {
+			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		}
+		if !more {
+			return "?"
+		}
+	}
+}
+
+func (w *site) String() string { return w.op + " at " + w.At() }

@@ -1,0 +1,160 @@
+package snug
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/memory"
+)
+
+// Grad is the gradient as a tensor of s, nil if there is none. In-place operations on it
+// are allowed.
+func (p *Param) Grad(s *Scope) *Tensor {
+	if p.grad == nil || !s.ok("gradient") {
+		return nil
+	}
+	s.now = s.site("gradient")
+	return s.own(&Tensor{dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad})
+}
+
+// HasGrad reports whether a backward pass has reached p since the last Step or Zero.
+func (p *Param) HasGrad() bool { return p.grad != nil }
+
+// begun is a scope's first touch of a gradient.
+type begun struct {
+	p       *Param
+	created bool
+}
+
+// undo leaves no half sum behind: empty again, or marked.
+func (b begun) undo() {
+	if b.p.grad == nil {
+		return
+	}
+	if b.p.incomplete = !b.created; b.created {
+		b.p.grad.release()
+		b.p.grad = nil
+	}
+}
+
+// add puts g into the gradient; the first one becomes it, without a copy where g has its
+// storage for itself.
+func (p *Param) add(s *Scope, g *Tensor) error {
+	if p.adder != s {
+		p.mu.Lock()
+		taken, bad := p.adder != nil, p.incomplete
+		if !taken && !bad {
+			p.adder = s
+		}
+		p.mu.Unlock()
+		if taken || bad {
+			return p.refuse(bad)
+		}
+		s.began = append(s.began, begun{p, p.grad == nil})
+	}
+	if p.grad != nil {
+		sum := &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad}
+		s.kernel("add", nil, [3]uint64{}, []*Tensor{sum}, sum, g)
+		return nil
+	}
+	if g.h == nil || g.h.frame != s.frame || !g.exclusive() {
+		own := s.result(p.dtype, p.shape)
+		s.kernel("copy", nil, [3]uint64{}, []*Tensor{own}, g)
+		if s.err != nil {
+			return nil
+		}
+		g = own
+	}
+	p.grad = s.take(g).st
+	p.grad.id = 0
+	p.grad.at = s.dev.here("gradient", p)
+	p.grad.mem.SetCategory(memory.Gradients)
+	p.grad.mem.SetOwner(p.grad.at)
+	return nil
+}
+
+func (p *Param) refuse(incomplete bool) error {
+	if incomplete {
+		return fmt.Errorf("%s: %w: a failed scope had begun to add to it; Zero or Drop first", p.name, ErrIncomplete)
+	}
+	return fmt.Errorf("%s: %w by another scope's backward", p.name, ErrInUse)
+}
+
+// Zero frees the gradient, complete or not.
+func (p *Param) Zero() error {
+	return p.alone(func() error {
+		if p.grad != nil {
+			p.grad.release()
+		}
+		p.grad, p.incomplete = nil, false
+		return nil
+	})
+}
+
+// Finish runs an OnGrad function, which alone may update p inside a scope.
+func (p *Param) Finish(s *Scope, fn func(*Param) error) error {
+	p.updater = s
+	defer func() { p.updater = nil }()
+	return fn(p)
+}
+
+// Ready reports whether Update would be refused.
+func (p *Param) Ready() error {
+	if p.incomplete {
+		return p.refuse(true)
+	}
+	return p.alone(func() error { return nil })
+}
+
+// Update runs a kernel over [value, states...] in place, with the gradient as input. It
+// is what optimizers are made of; it allocates no more than the kernel's workspace.
+func (p *Param) Update(kernel string, f []float64, states ...*Param) error {
+	if p.incomplete {
+		return p.refuse(true)
+	}
+	return p.alone(func() error {
+		out := []driver.Array{p.array(p.st)}
+		for _, q := range states {
+			out = append(out, q.array(q.st))
+		}
+		if p.updater != nil {
+			p.updater.torn = true
+		}
+		p.st.version++
+		p.st.writer = p.dev.here(kernel, p)
+		return p.launch(kernel, &driver.Args{F: f, Out: out, In: []driver.Array{p.array(p.grad)}})
+	})
+}
+
+// UpdateGrad runs a kernel over the gradient in place.
+func (p *Param) UpdateGrad(kernel string, f ...float64) error {
+	return p.alone(func() error {
+		g := []driver.Array{p.array(p.grad)}
+		return p.launch(kernel, &driver.Args{F: f, Out: g, In: g})
+	})
+}
+
+// GradNorm waits; not finite if an element is not. A dry run has 0.
+func (p *Param) GradNorm() (float64, error) {
+	var out [1]float64
+	one := driver.Array{Type: Float64, Shape: []int{1}, Strides: []int{1}, Data: driver.Bytes(out[:])}
+	err := p.alone(func() error {
+		return p.launch("square sum", &driver.Args{Out: []driver.Array{one}, In: []driver.Array{p.array(p.grad)}})
+	})
+	return math.Sqrt(out[0]), err
+}
+
+func (p *Param) launch(kernel string, a *driver.Args) error {
+	k, err := driver.Find(kernel, firstType(a), p.dev.backend)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", p.name, ErrDType, err)
+	}
+	return p.dev.launch(k, a, func(bytes int64) ([]byte, func(), error) {
+		b, err := p.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: memory.Workspace, Owner: p.dev.here(kernel, p)})
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		return b.Bytes(), func() { p.dev.mem.Free(b) }, nil
+	})
+}

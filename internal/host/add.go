@@ -1,0 +1,32 @@
+package host
+
+func init() {
+	elementwise("add", addRow[float32], addRow[float64])
+	elementwise("scale", scaleRow[float32], scaleRow[float64])
+	elementwise("lerp", lerpRow[float32], lerpRow[float64])
+}
+
+func addRow[T float32 | float64](_ []float64, dst, x, y, _ []T) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] + y[i]
+	}
+}
+
+// scaleRow: F: factor.
+func scaleRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
+	by := T(f[0])
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] * by
+	}
+}
+
+// lerpRow is x + w·(scale·y − x); F: w, scale.
+func lerpRow[T float32 | float64](f []float64, dst, x, y, _ []T) {
+	w, scale := T(f[0]), T(f[1])
+	x, y = x[:len(dst)], y[:len(dst)]
+	for i := range dst {
+		dst[i] = x[i] + w*(scale*y[i]-x[i])
+	}
+}

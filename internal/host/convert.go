@@ -1,0 +1,118 @@
+package host
+
+import "github.com/snug-ml/snug/internal/driver"
+
+// typed is the array's memory as T, if that is its type.
+func typed[T number](a *driver.Array) ([]T, bool) {
+	var z T
+	switch any(z).(type) {
+	case float32:
+		return any(driver.Of[float32](a)).([]T), a.Type == driver.Float32
+	case float64:
+		return any(driver.Of[float64](a)).([]T), a.Type == driver.Float64
+	}
+	return any(driver.Of[int64](a)).([]T), a.Type == driver.Int64
+}
+
+// load reads runs of an array of any type as T; store writes them, rounding to the
+// nearest. What is not 0 is true.
+func load[T number](a *driver.Array) func(dst []T, off, stride int) {
+	switch a.Type {
+	case driver.Float32:
+		return loadFrom[T](driver.Of[float32](a))
+	case driver.Float64:
+		return loadFrom[T](driver.Of[float64](a))
+	case driver.Int64:
+		return loadFrom[T](driver.Of[int64](a))
+	case driver.Int32:
+		return loadFrom[T](driver.Of[int32](a))
+	case driver.BFloat16:
+		v := driver.Of[driver.B16](a)
+		return func(dst []T, off, stride int) {
+			for i := range dst {
+				dst[i] = T(v[off+i*stride].Float32())
+			}
+		}
+	case driver.Float16:
+		v := driver.Of[driver.F16](a)
+		return func(dst []T, off, stride int) {
+			for i := range dst {
+				dst[i] = T(v[off+i*stride].Float32())
+			}
+		}
+	}
+	return loadFrom[T](driver.Of[uint8](a)) // Uint8 and Bool
+}
+
+func loadFrom[T number, E float32 | float64 | int64 | int32 | uint8](v []E) func(dst []T, off, stride int) {
+	return func(dst []T, off, stride int) {
+		switch {
+		case len(dst) == 0:
+		case stride == 0:
+			x := T(v[off])
+			for i := range dst {
+				dst[i] = x
+			}
+		case stride == 1:
+			for i, x := range v[off : off+len(dst)] {
+				dst[i] = T(x)
+			}
+		default:
+			for i := range dst {
+				dst[i] = T(v[off+i*stride])
+			}
+		}
+	}
+}
+
+func store[T number](a *driver.Array) func(src []T, off, stride int) {
+	switch a.Type {
+	case driver.Float32:
+		return storeTo[T](driver.Of[float32](a))
+	case driver.Float64:
+		return storeTo[T](driver.Of[float64](a))
+	case driver.Int64:
+		return storeTo[T](driver.Of[int64](a))
+	case driver.Int32:
+		return storeTo[T](driver.Of[int32](a))
+	case driver.Uint8:
+		return storeTo[T](driver.Of[uint8](a))
+	case driver.BFloat16:
+		v := driver.Of[driver.B16](a)
+		return func(src []T, off, stride int) {
+			for i, x := range src {
+				v[off+i*stride] = driver.ToB16(float32(x))
+			}
+		}
+	case driver.Float16:
+		v := driver.Of[driver.F16](a)
+		return func(src []T, off, stride int) {
+			for i, x := range src {
+				v[off+i*stride] = driver.ToF16(float32(x))
+			}
+		}
+	}
+	v := driver.Of[bool](a)
+	return func(src []T, off, stride int) {
+		for i, x := range src {
+			v[off+i*stride] = x != 0
+		}
+	}
+}
+
+func store32(a *driver.Array) func(src []float32, off, stride int) { return store[float32](a) }
+
+func storeTo[T number, E float32 | float64 | int64 | int32 | uint8](v []E) func(src []T, off, stride int) {
+	return func(src []T, off, stride int) {
+		if stride == 1 {
+			dst := v[off : off+len(src)]
+			for i, x := range src {
+				dst[i] = E(x)
+			}
+			return
+		}
+		for i, x := range src {
+			v[off+i*stride] = E(x)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package host
+
+import (
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+func init() {
+	for t := driver.Float32; t <= driver.Bool; t++ {
+		driver.Register("copy", t, backend, converting(t, t)) // from and to any strides
+		driver.Register("fill", t, backend, converting(driver.Float64, t))
+		driver.Register("cast", t, backend, driver.Kernel{Strided: true, Run: func(a *driver.Args) {
+			converting(t, a.Out[0].Type).Run(a)
+		}})
+	}
+}
+
+var (
+	copies32 = rows(same[float32])
+	copies64 = rows(same[float64])
+	copiesI  = rows(same[int64])
+)
+
+// same copies; without an input it fills with F[0].
+func same[T number](f []float64, dst, x, _, _ []T) {
+	if x != nil {
+		copy(dst, x)
+		return
+	}
+	for i := range dst {
+		dst[i] = T(f[0])
+	}
+}
+
+// converting passes values through a type that holds those of both.
+func converting(from, to driver.DType) driver.Kernel {
+	exact := func(t driver.DType) bool { return t == driver.Float64 || !t.Float() }
+	switch {
+	case !from.Float() && !to.Float():
+		return copiesI
+	case exact(from) || exact(to):
+		return copies64
+	}
+	return copies32
+}
+

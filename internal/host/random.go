@@ -1,0 +1,63 @@
+package host
+
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+func init() {
+	register("dropout", run(dropout[float32]), run(dropout[float64]))
+	register("uniform", run(draw[float32](unit)), run(draw[float64](unit)))
+	register("normal", run(draw[float32](boxMuller)), run(draw[float64](boxMuller)))
+}
+
+// dropout sets elements to 0 with probability F[0] and scales the others by 1/(1−p). It
+// is its own gradient: the mask is drawn again from the same key.
+func dropout[T float32 | float64](a *driver.Args) {
+	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	p, scale := a.F[0], T(1/(1-a.F[0]))
+	par.Range(a.Threads, a.Out[0].Len(), grain, func(lo, hi int) {
+		for ; lo < hi; lo += 4 {
+			bits := driver.Philox(a.Key, uint64(lo/4))
+			for i := lo; i < min(lo+4, hi); i++ {
+				if y[i] = 0; driver.Unit(bits[i-lo]) >= p {
+					y[i] = x[i] * scale
+				}
+			}
+		}
+	})
+}
+
+// draw fills the output; F: scale, shift.
+func draw[T float32 | float64](of func(bits [4]uint32) [4]float64) func(*driver.Args) {
+	return func(a *driver.Args) {
+		y := driver.Of[T](&a.Out[0])
+		par.Range(a.Threads, a.Out[0].Len(), grain, func(lo, hi int) {
+			for ; lo < hi; lo += 4 {
+				v := of(driver.Philox(a.Key, uint64(lo/4)))
+				for i := lo; i < min(lo+4, hi); i++ {
+					y[i] = T(v[i-lo]*a.F[0] + a.F[1])
+				}
+			}
+		})
+	}
+}
+
+func unit(bits [4]uint32) (v [4]float64) {
+	for i, b := range bits {
+		v[i] = driver.Unit(b)
+	}
+	return v
+}
+
+// boxMuller makes normal numbers in pairs (Box and Muller, 1958).
+func boxMuller(bits [4]uint32) (v [4]float64) {
+	for i := 0; i < 4; i += 2 {
+		r := math.Sqrt(-2 * math.Log(1-driver.Unit(bits[i])))
+		sin, cos := math.Sincos(2 * math.Pi * driver.Unit(bits[i+1]))
+		v[i], v[i+1] = r*cos, r*sin
+	}
+	return v
+}

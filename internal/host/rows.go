@@ -1,0 +1,120 @@
+package host
+
+import (
+	"sync"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+// number is what rows compute in.
+type number interface{ float32 | float64 | int64 }
+
+// row is an elementwise operation on runs of equal length: dst from x, y and z, those
+// not used nil. dst may be x. f are the kernel's numbers.
+type row[T number] func(f []float64, dst, x, y, z []T)
+
+// elementwise registers an operation for all floats. Its inputs may be of any strides and
+// are broadcast to the output, which may be the first input.
+func elementwise(name string, f32 row[float32], f64 row[float64]) {
+	driver.Register(name, driver.Float32, backend, rows(f32))
+	driver.Register(name, driver.Float64, backend, rows(f64))
+	driver.Register(name, driver.BFloat16, backend, rows(f32))
+	driver.Register(name, driver.Float16, backend, rows(f32))
+}
+
+// comparison registers an operation on floats, integers and bool that gives 1 or 0.
+func comparison(name string, f32 row[float32], f64 row[float64], i64 row[int64]) {
+	elementwise(name, f32, f64)
+	for _, t := range []driver.DType{driver.Int64, driver.Int32, driver.Uint8, driver.Bool} {
+		driver.Register(name, t, backend, rows(i64))
+	}
+}
+
+func rows[T number](f row[T]) driver.Kernel {
+	buffers := &sync.Pool{New: func() any { return new([4][chunk]T) }}
+	return driver.Kernel{Strided: true, Run: func(a *driver.Args) { each(a, f, buffers) }}
+}
+
+// chunk is how many elements are gathered at a time where an operand has gaps or another
+// type: four of them stay in the first-level cache.
+const chunk = 512
+
+// each runs f over all elements. An operand that lies as the output does is used where
+// it is; others pass through a buffer.
+func each[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
+	n := a.Out[0].Len()
+	out := newOperand[T](&a.Out[0], a.Out[0].Shape)
+	var in [3]operand[T]
+	direct := out.direct != nil
+	for i := range a.In {
+		in[i] = newOperand[T](&a.In[i], a.Out[0].Shape)
+		direct = direct && in[i].direct != nil
+	}
+	par.Range(a.Threads, n, grain, func(lo, hi int) {
+		if direct {
+			f(a.F, out.direct[lo:hi], in[0].part(lo, hi), in[1].part(lo, hi), in[2].part(lo, hi))
+			return
+		}
+		buf := buffers.Get().(*[4][chunk]T)
+		defer buffers.Put(buf)
+		for at := lo; at < hi; at += chunk {
+			end := min(at+chunk, hi)
+			dst := buf[3][:end-at]
+			if out.direct != nil {
+				dst = out.direct[at:end]
+			}
+			f(a.F, dst, in[0].read(buf[0][:], at, end), in[1].read(buf[1][:], at, end), in[2].read(buf[2][:], at, end))
+			if out.direct == nil {
+				out.write(dst, at, end)
+			}
+		}
+	})
+}
+
+// operand is an array as elements of T in the order of the output.
+type operand[T number] struct {
+	direct         []T // where it lies so already
+	shape, strides []int
+	load           func(dst []T, off, stride int)
+	store          func(src []T, off, stride int)
+}
+
+func newOperand[T number](a *driver.Array, shape []int) operand[T] {
+	e := driver.Expand(a, shape)
+	if t, ok := typed[T](&e); ok && e.Contiguous() {
+		return operand[T]{direct: t[:e.Len()]}
+	}
+	o := operand[T]{load: load[T](&e), store: store[T](&e)}
+	o.shape, o.strides = driver.Collapse(e.Shape, e.Strides)
+	return o
+}
+
+func (o *operand[T]) part(lo, hi int) []T {
+	if o.direct == nil {
+		return nil
+	}
+	return o.direct[lo:hi]
+}
+
+func (o *operand[T]) read(buf []T, lo, hi int) []T {
+	if o.direct != nil {
+		return o.direct[lo:hi]
+	}
+	if o.load == nil {
+		return nil
+	}
+	rest := buf[:hi-lo]
+	driver.Runs(o.shape, o.strides, lo, hi, func(off, stride, n int) {
+		o.load(rest[:n], off, stride)
+		rest = rest[n:]
+	})
+	return buf[:hi-lo]
+}
+
+func (o *operand[T]) write(src []T, lo, hi int) {
+	driver.Runs(o.shape, o.strides, lo, hi, func(off, stride, n int) {
+		o.store(src[:n], off, stride)
+		src = src[n:]
+	})
+}

@@ -1,0 +1,90 @@
+package host
+
+import (
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+func init() {
+	for t, k := range map[driver.DType]func(*driver.Args){
+		driver.Float32: sum[float32], driver.Float64: sum[float64], driver.BFloat16: sum[float32], driver.Float16: sum[float32],
+	} {
+		driver.Register("sum", t, backend, driver.Kernel{Run: k, Strided: true})
+		driver.Register("square sum", t, backend, driver.Kernel{Run: squareSum})
+	}
+}
+
+// sum adds up the last F[0] dimensions in order, in float64, and multiplies by F[1].
+func sum[T float32 | float64](a *driver.Args) {
+	x := a.In[0]
+	kept := len(x.Shape) - int(a.F[0])
+	inner, innerStrides := driver.Collapse(x.Shape[kept:], x.Strides[kept:])
+	outer, outerStrides := driver.Collapse(x.Shape[:kept], x.Strides[:kept])
+	n, m := driver.Numel(x.Shape[:kept]), driver.Numel(x.Shape[kept:])
+	read, write := load[T](&x), store[T](&a.Out[0])
+	// Neighbouring results are summed side by side, so that memory is read in its order.
+	const side = 64
+	par.Range(a.Threads, n, max(side, grain/max(1, m)/side*side), func(lo, hi int) {
+		var buf [chunk]T
+		for ; lo < hi; lo += side {
+			var sums [side]float64
+			var out [side]T
+			w := 0
+			driver.Runs(outer, outerStrides, lo, min(lo+side, hi), func(off, stride, k int) {
+				acc := sums[w : w+k]
+				w += k
+				if stride == 1 && k > 1 {
+					driver.Runs(inner, innerStrides, 0, m, func(at, step, l int) {
+						for i := range l {
+							read(buf[:k], off+at+i*step, 1)
+							for j, v := range buf[:k] {
+								acc[j] += float64(v)
+							}
+						}
+					})
+					return
+				}
+				for j := range acc {
+					driver.Runs(inner, innerStrides, 0, m, func(at, step, l int) {
+						for i := 0; i < l; i += chunk {
+							part := buf[:min(chunk, l-i)]
+							read(part, off+j*stride+at+i*step, step)
+							for _, v := range part {
+								acc[j] += float64(v)
+							}
+						}
+					})
+				}
+			})
+			for j := range w {
+				out[j] = T(sums[j] * a.F[1])
+			}
+			write(out[:w], lo, 1)
+		}
+	})
+}
+
+// squareSum gives a float64. Parts of fixed length are added in order.
+func squareSum(a *driver.Args) {
+	x := a.In[0]
+	n := x.Len()
+	parts := make([]float64, (n+grain-1)/grain)
+	read := load[float64](&x)
+	par.Range(a.Threads, n, grain, func(lo, hi int) {
+		var buf [chunk]float64
+		var s float64
+		for at := lo; at < hi; at += chunk {
+			v := buf[:min(chunk, hi-at)]
+			read(v, at, 1)
+			for _, v := range v {
+				s += v * v
+			}
+		}
+		parts[lo/grain] = s
+	})
+	var s float64
+	for _, p := range parts {
+		s += p
+	}
+	driver.Of[float64](&a.Out[0])[0] = s
+}

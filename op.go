@@ -1,0 +1,355 @@
+package snug
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/memory"
+)
+
+// Operand is a *Tensor or a *Param.
+type Operand interface{ In(*Scope) *Tensor }
+
+// Op is an operation: two plain functions that share nothing but what Forward saves
+// by name. Both run unrecorded, capture no tensor, and whatever else they make is freed
+// when they return.
+type Op struct {
+	Name string
+	// Shape is the result's, a best guess with an error; nil: the first input's.
+	Shape    func(in ...[]int) ([]int, error)
+	Forward  func(c *Call, in ...*Tensor) *Tensor
+	Backward func(c *Call, dy *Tensor) []*Tensor // one per input, nil where !c.Needs(i)
+	// Remake is a cheap function of what is saved that gives Forward's result again:
+	// who saves that result then holds no memory for it.
+	Remake  func(c *Call) *Tensor
+	InPlace bool // Forward writes its first input, and Apply returns that one
+}
+
+// Call is one run of an operation.
+type Call struct {
+	s      *Scope
+	e      *entry
+	record bool
+}
+
+// save is a storage that an operation declared, at the version it had; or a recipe:
+// the entry that makes it again, and shares in what that needs.
+type save struct {
+	name    string
+	dtype   DType
+	st      *storage
+	shape   []int
+	strides []int
+	off     int
+	version int
+	from    *entry
+	needs   []save
+}
+
+func (v save) share() save {
+	if v.from == nil {
+		v.st.hold()
+	}
+	v.needs = slices.Clone(v.needs)
+	for i := range v.needs {
+		v.needs[i] = v.needs[i].share()
+	}
+	return v
+}
+
+func (v save) drop() {
+	if v.from == nil {
+		v.st.release()
+	}
+	for _, n := range v.needs {
+		n.drop()
+	}
+}
+
+// Save declares that backward will read t. A name is used once.
+func (c *Call) Save(name string, t *Tensor) {
+	if c.e.op != nil {
+		c.s.needs(c.e.op.InPlace || t.h != nil && t.h.frame == c.s.frame)
+	}
+	if !c.record || t.st == nil {
+		return
+	}
+	v := save{name: name, dtype: t.dtype, st: t.st, shape: t.shape, strides: t.strides, off: t.off, version: t.st.version}
+	if r := t.remake; r != nil {
+		v.from, v.needs = r, r.saved
+	}
+	c.e.saved = append(c.e.saved, v.share())
+}
+
+// Saved is what Save was given: brought back, made again, or an error if it was
+// written in the meantime.
+func (c *Call) Saved(name string) *Tensor {
+	i := slices.IndexFunc(c.e.saved, func(v save) bool { return v.name == name })
+	if i < 0 {
+		panic(fmt.Sprintf("snug: %s saved no %q", c.e.site.op, name))
+	}
+	return c.s.restore(c.e, c.e.saved[i])
+}
+
+func (s *Scope) restore(e *entry, v save) *Tensor {
+	if v.from != nil {
+		again := *v.from
+		again.saved = v.needs
+		return again.op.Remake(&Call{s: s, e: &again})
+	}
+	if s.err == nil && v.st.version != v.version {
+		s.fail(e.site, fmt.Errorf("%s, which it saved, was written by %s", v.name, v.st.writer))
+	}
+	if s.err == nil {
+		s.fail(e.site, s.fetch(v.st))
+	}
+	if s.err != nil {
+		return s.blank(v.dtype, v.shape)
+	}
+	return &Tensor{s: s, dtype: v.dtype, shape: v.shape, strides: v.strides, off: v.off, st: v.st, seen: v.version}
+}
+
+// Needs reports whether the i-th input's gradient is wanted.
+func (c *Call) Needs(i int) bool  { return c.e.in[i] != nil && c.e.in[i].want }
+func (c *Call) Shape(i int) []int { return c.e.shapes[i] } // of the i-th input
+
+// Scope is the one that the call runs in.
+func (c *Call) Scope() *Scope { return c.s }
+
+// Draw takes the key of a random operation; backward finds the same one.
+func (c *Call) Draw() { c.e.key = c.s.draw(c.e.site.op) }
+
+// Training says which mode the forward pass ran in.
+func (c *Call) Training() bool { return c.e.train }
+
+// view is a tensor over t's storage, off elements further on.
+func (c *Call) view(t *Tensor, shape, strides []int, off int) *Tensor {
+	if t.st == nil {
+		return c.s.blank(t.dtype, shape)
+	}
+	v := t.alias()
+	v.shape, v.strides, v.off = shape, strides, t.off+off
+	return c.s.own(v)
+}
+
+// Run runs a backend's kernel into a new tensor of the first input's type; f are the
+// kernel's numbers. It is for operations whose kernels this module has.
+func (c *Call) Run(kernel string, shape []int, f []float64, in ...*Tensor) *Tensor {
+	return c.RunAs(kernel, in[0].dtype, shape, f, in...)
+}
+
+// RunAs is Run with a result of another type.
+func (c *Call) RunAs(kernel string, dtype DType, shape []int, f []float64, in ...*Tensor) *Tensor {
+	out := c.New(dtype, shape)
+	c.Launch(kernel, f, []*Tensor{out}, in...)
+	return out
+}
+
+// New is a tensor whose values are not defined yet; Launch writes them.
+func (c *Call) New(dtype DType, shape []int) *Tensor { return c.s.result(dtype, shape) }
+
+// Launch runs a kernel that writes out, which New made or, in place, an input.
+func (c *Call) Launch(kernel string, f []float64, out []*Tensor, in ...*Tensor) {
+	c.s.kernel(kernel, f, c.e.key, out, in...)
+}
+
+// result allocates a tensor of the innermost frame.
+func (s *Scope) result(dtype DType, shape []int) *Tensor {
+	if !s.ok(s.now.op) || s.skip {
+		return s.blank(dtype, shape)
+	}
+	t, err := s.make(s.cat, dtype, shape)
+	if err != nil {
+		s.fail(s.now, err)
+		return s.blank(dtype, shape)
+	}
+	return t
+}
+
+// kernel runs one on tensors that exist. Inputs with gaps are copied first where the
+// kernel wants none; that and its workspace are freed when it is done.
+func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, in ...*Tensor) {
+	if !s.ok(s.now.op) || s.skip {
+		return
+	}
+	a := driver.Args{F: f, Key: key, In: make([]driver.Array, 0, len(in)), Out: make([]driver.Array, 0, len(out))}
+	dtype := out[0].dtype
+	if len(in) > 0 {
+		dtype = in[0].dtype
+	}
+	k, err := driver.Find(name, dtype, s.dev.backend)
+	if err != nil {
+		s.fail(s.now, fmt.Errorf("%w: %w", ErrDType, err))
+		return
+	}
+	for i, t := range in {
+		if t.dtype != in[0].dtype && !k.Mixed {
+			s.fail(s.now, fmt.Errorf("%w: %s and %s", ErrDType, in[0].dtype, t.dtype))
+			return
+		}
+		if !k.Strided && !t.contiguous() {
+			dense, err := s.make(memory.Workspace, t.dtype, t.shape)
+			if err != nil {
+				s.fail(s.now, err)
+				return
+			}
+			defer dense.Free()
+			s.kernel("copy", nil, key, []*Tensor{dense}, in[i])
+			t = dense
+		}
+		a.In = append(a.In, t.array())
+	}
+	for _, t := range out {
+		if !k.Strided && !t.contiguous() {
+			panic("snug: kernel " + name + " cannot write a view")
+		}
+		a.Out = append(a.Out, t.array())
+	}
+	s.fail(s.now, s.dev.launch(k, &a, func(bytes int64) ([]byte, func(), error) {
+		b, err := s.block(bytes, memory.Workspace, s.now)
+		if err != nil {
+			return nil, nil, err
+		}
+		return b.Bytes(), func() { s.dev.mem.Free(b) }, nil
+	}))
+}
+
+// ready checks that s may read t, tells the recomputed blocks around, and brings t
+// back if it was offloaded.
+func (s *Scope) ready(t *Tensor) error {
+	switch {
+	case t.s != s:
+		return fmt.Errorf("%w: a tensor of another scope, made by %s", ErrFreed, t.maker())
+	case t.st == nil && s.skip:
+		return nil
+	case t.st == nil:
+		return fmt.Errorf("%w: a tensor without a value", ErrFreed)
+	}
+	for f := s.frame; f != nil; f = f.up {
+		if err := f.watch.read(t); err != nil {
+			return err
+		}
+	}
+	switch {
+	case t.st.refs.Load() == 0:
+		by := "its block has ended"
+		if t.st.freed != nil {
+			by = fmt.Sprintf("Backward at %s has used it up; Keep it before", t.st.freed.At())
+		}
+		return fmt.Errorf("%w: the result of %s: %s", ErrFreed, t.maker(), by)
+	case t.seen != t.st.version && t.slot != nil && s.frame.mode.record:
+		return fmt.Errorf("the result of %s was written by %s", t.maker(), t.st.writer)
+	}
+	return s.fetch(t.st)
+}
+
+func (t *Tensor) maker() string {
+	if t.st == nil {
+		return "a failed operation"
+	}
+	return t.st.at.String()
+}
+
+// mayWrite refuses what would change a recomputed block's input or a parameter.
+func (s *Scope) mayWrite(t *Tensor) error {
+	if t.st.fixed {
+		return fmt.Errorf("%w: a parameter changes in Step only", ErrInUse)
+	}
+	if t.slot != nil && t.slot.leaf && s.frame.mode.record {
+		return fmt.Errorf("%w: a tracked tensor", ErrInUse)
+	}
+	for f := s.frame; f != nil; f = f.up {
+		if f.watch != nil && t.st.id < f.watch.from {
+			return fmt.Errorf("a recomputed block would write the result of %s twice", t.maker())
+		}
+	}
+	return nil
+}
+
+// Apply runs op on its inputs and records it, if one of them wants a gradient.
+func Apply(op *Op, in ...Operand) *Tensor {
+	s := scopeOf(in)
+	ts, shapes := make([]*Tensor, len(in)), make([][]int, len(in))
+	for i, o := range in {
+		ts[i] = o.In(s)
+		shapes[i] = ts[i].shape
+	}
+	shape, err := shapes[0], error(nil)
+	if op.Shape != nil {
+		shape, err = op.Shape(shapes...)
+	}
+	w := s.site(op.Name)
+	if !s.ok(op.Name) {
+		return s.blank(ts[0].dtype, shape)
+	}
+	defer s.begin()()
+	e := &entry{op: op, site: w, shapes: shapes, train: s.frame.mode.train}
+	c := &Call{s: s, e: e}
+	for _, t := range ts {
+		if err == nil {
+			err = s.ready(t)
+		}
+		e.in = append(e.in, t.slot)
+		c.record = c.record || t.slot != nil
+	}
+	c.record = c.record && s.frame.mode.record
+	if err == nil && op.InPlace && ts[0].st != nil {
+		if err = s.mayWrite(ts[0]); err == nil {
+			st := ts[0].st
+			st.version++
+			st.writer = w
+			ts[0].remake = nil
+		}
+	}
+	s.fail(w, err)
+
+	m := s.frame.mode
+	m.record = false
+	s.push(m)
+	s.now = w
+	y := s.blank(ts[0].dtype, shape)
+	if s.err == nil {
+		y = op.Forward(c, ts...)
+	}
+	switch {
+	case s.err != nil || op.InPlace:
+	case y.st == nil: // skipped
+		y = s.blank(y.dtype, y.shape)
+	case y.h == nil || y.h.frame != s.frame: // Forward returned an input
+		y = s.own(y.alias())
+	}
+	s.pop(y)
+	switch {
+	case s.err != nil:
+		e.drop()
+		return s.blank(ts[0].dtype, shape)
+	case op.InPlace:
+		if y = ts[0]; y.st != nil {
+			y.seen = y.st.version
+		}
+	}
+	if !c.record || op.Backward == nil || !y.dtype.Float() {
+		e.drop()
+		return y
+	}
+	y.slot = &slot{entry: e}
+	e.out, e.outs = []*slot{y.slot}, []*held{y.h}
+	s.tape = append(s.tape, e)
+	if op.Remake != nil {
+		y.remake = e
+	}
+	return y
+}
+
+func scopeOf(in []Operand) (s *Scope) {
+	for _, o := range in {
+		if t, ok := o.(*Tensor); ok && (s == nil || s.done) {
+			s = t.s
+		}
+	}
+	if s == nil {
+		panic("snug: an operation on parameters alone; use p.In(s)")
+	}
+	return s
+}

@@ -1,0 +1,207 @@
+package snug
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host"
+	"github.com/snug-ml/snug/memory"
+)
+
+// Param is a value that outlives scopes, with its gradient; or a buffer, without one.
+// nn.Init places it on a device, nn.Close frees it.
+type Param struct {
+	init   Init
+	shape  []int
+	dtype  DType
+	buffer bool
+
+	mu         sync.Mutex
+	name       string
+	dev        *Device
+	frozen     bool
+	st, grad   *storage
+	incomplete bool   // a failed scope had begun to add to grad
+	users      int    // open scopes that have read it
+	adder      *Scope // whose backward adds to grad
+	updater    *Scope // inside whose OnGrad it may be updated
+}
+
+// NewParam allocates nothing. The type is Float32 unless SetDType is called before nn.Init.
+func NewParam(init Init, shape ...int) *Param { return newParam(init, shape, false) }
+
+// NewBuffer is a value without a gradient: statistics, replay, running sums.
+func NewBuffer(init Init, shape ...int) *Param { return newParam(init, shape, true) }
+
+func newParam(init Init, shape []int, buffer bool) *Param {
+	if err := checkShape(shape); err != nil {
+		panic("snug: " + err.Error())
+	}
+	return &Param{init: init, shape: slices.Clone(shape), buffer: buffer}
+}
+
+// Name is the path in the model that nn.Init was given: "layer1.0.conv1.weight".
+func (p *Param) Name() string { return p.name }
+func (p *Param) Shape() []int { return slices.Clone(p.shape) }
+func (p *Param) Len() int     { return numel(p.shape) }
+func (p *Param) DType() DType { return p.dtype }
+
+// Device is nil before nn.Init and after Close.
+func (p *Param) Device() *Device { return p.dev }
+func (p *Param) IsBuffer() bool  { return p.buffer }
+
+// SetDType chooses the type, before nn.Init.
+func (p *Param) SetDType(d DType) error {
+	if p.dev != nil {
+		return fmt.Errorf("%s: %w: its type is chosen before nn.Init", p.name, ErrInUse)
+	}
+	p.dtype = d
+	return nil
+}
+
+// SetFrozen turns gradients, and the movement of a batch norm's statistics, off or on.
+func (p *Param) SetFrozen(on bool) { p.mu.Lock(); p.frozen = on; p.mu.Unlock() }
+
+func (p *Param) Frozen() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.frozen }
+
+func (p *Param) bytes() int64 { return int64(p.Len()) * int64(p.dtype.Size()) }
+
+// Place puts parameters on the device with their names and first values, all or none;
+// those placed already stay. A nil r leaves zeros. nn.Init and optimizers call it.
+func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.Seq2[string, *Param]) (err error) {
+	var placed []*Param
+	defer func() {
+		if err != nil {
+			for _, p := range placed {
+				p.Close()
+			}
+		}
+	}()
+	for name, p := range ps {
+		if p.dev != nil {
+			if p.dev != d {
+				return fmt.Errorf("init %s: %w: it is on %s, not on %s; Close it first", name, ErrInUse, p.dev.name, d.name)
+			}
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("init %s: %w", name, err)
+		}
+		cat := c
+		if p.buffer && c == memory.Parameters {
+			cat = memory.Buffers
+		}
+		p.name = name
+		at := d.here("init", p)
+		b, err := d.mem.Alloc(memory.Request{Bytes: p.bytes(), Category: cat, Owner: at})
+		if err != nil {
+			return fmt.Errorf("init %s: %w", name, err)
+		}
+		st := &storage{dev: d, mem: b, bytes: p.bytes(), at: at, fixed: true}
+		p.dev, p.st = d, st.hold()
+		placed = append(placed, p)
+		if d.values {
+			p.fill(r)
+		}
+	}
+	return nil
+}
+
+// fill computes the first values. Each depends on (seed, name, index) alone.
+func (p *Param) fill(r *Rand) {
+	a := p.array(p.st)
+	if clear(a.Data); r == nil || p.init == nil {
+		return
+	}
+	key := r.initKey(p.name)
+	host.Fill(&a, func(dst []float64, from int) {
+		value := p.init(p.shape)
+		for i := range dst {
+			n := uint64(from + i)
+			dst[i] = value(from+i, func() float64 {
+				u := driver.Uniform(key, n)
+				n += 1 << 40
+				return u
+			})
+		}
+	})
+}
+
+func (p *Param) array(st *storage) driver.Array {
+	a := driver.Array{Type: p.dtype, Shape: p.shape, Strides: driver.RowMajor(p.shape)}
+	if p.dev.values {
+		a.Data = st.mem.Bytes()
+	}
+	return a
+}
+
+// Close frees the value and the gradient.
+func (p *Param) Close() error {
+	if p.dev == nil {
+		return nil
+	}
+	if err := p.Zero(); err != nil {
+		return err
+	}
+	p.st.release()
+	p.st, p.dev = nil, nil
+	return nil
+}
+
+// In is the value as a tensor of s, one for the whole scope.
+func (p *Param) In(s *Scope) *Tensor {
+	t := s.params[p]
+	if t == nil {
+		t = s.blank(p.dtype, p.shape)
+		if !s.ok("parameter") {
+			return t
+		}
+		if err := p.enter(s, t); err != nil {
+			s.Fail("parameter", err)
+			return t
+		}
+		s.params[p] = t
+		s.order = append(s.order, p)
+	}
+	s.last = p
+	return t
+}
+
+func (p *Param) enter(s *Scope, t *Tensor) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.dev == nil:
+		return fmt.Errorf("not on a device: call nn.Init")
+	case p.dev != s.dev:
+		return fmt.Errorf("%s is on %s and the scope on %s", p.name, p.dev.name, s.dev.name)
+	}
+	p.users++
+	t.st, t.seen = p.st.hold(), p.st.version
+	if !p.buffer && !p.frozen && p.dtype.Float() {
+		t.slot = &slot{param: p}
+	}
+	return nil
+}
+
+func (p *Param) leave(s *Scope) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users--; p.adder == s {
+		p.adder = nil
+	}
+}
+
+// alone runs fn while no scope reads p, but the one whose OnGrad this is.
+func (p *Param) alone(fn func() error) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.users > 1 || p.users == 1 && p.updater == nil {
+		return fmt.Errorf("%s: %w by an open scope", p.name, ErrInUse)
+	}
+	return fn()
+}

@@ -1,0 +1,177 @@
+package snug
+
+import (
+	"context"
+	"slices"
+
+	"github.com/snug-ml/snug/memory"
+)
+
+// Scope owns all tensors made in it until it ends. The first failure sticks: later
+// operations return tensors that have a shape and no storage. It belongs to one
+// goroutine.
+type Scope struct {
+	ctx       context.Context
+	dev       *Device
+	err       error
+	done      bool
+	frame     *frame // the innermost
+	tape      []*entry
+	cat       memory.Category // of what operations allocate now
+	serial    uint64          // of storages
+	rand      *Rand
+	tick      uint64
+	draws     uint64
+	layers    []any              // entered and not left
+	params    map[*Param]*Tensor // those read, each once
+	order     []*Param           // the same, in order
+	last      *Param             // the last one read
+	leaves    []*slot            // of tracked tensors
+	began     []begun            // gradients this scope created or added to
+	assigned  map[*Param]*Tensor
+	marks     []*Mark // told before buffers change
+	onSuccess []func()
+	skip      bool   // nothing is computed: a second run is past what backward reads
+	replaying int    // recomputed blocks under way: effects took place in the first run
+	walking   *entry // whose backward runs
+	now       *site  // the operation under way
+	rescuer   func() int64
+	torn      bool // a parameter was updated inside
+}
+
+// frame is one Block, operation or scope: what is made in it, and how.
+type frame struct {
+	up    *frame
+	mode  mode
+	made  []*held
+	watch *watch // of a recomputed block: what it reads from outside
+}
+
+func (s *Scope) push(m mode) *frame {
+	s.frame = &frame{up: s.frame, mode: m}
+	return s.frame
+}
+
+// pop frees all that the innermost frame made, and hands results to the one around it.
+func (s *Scope) pop(results ...*Tensor) {
+	f := s.frame
+	s.frame = f.up
+	for _, r := range results {
+		if r != nil && r.h != nil && r.h.frame == f {
+			r.h.frame = f.up
+			f.up.made = append(f.up.made, r.h)
+		}
+	}
+	f.free()
+}
+
+func (f *frame) free() {
+	for _, h := range slices.Backward(f.made) {
+		if h.frame == f {
+			h.drop()
+		}
+	}
+	f.made = nil
+}
+
+// Err is the first failure, if any.
+func (s *Scope) Err() error { return s.err }
+
+// Training is what layers ask; there is no flag in them.
+func (s *Scope) Training() bool { return s.frame.mode.train }
+
+// OnSuccess runs fn once the scope has ended without error.
+func (s *Scope) OnSuccess(fn func()) {
+	if s.replaying == 0 {
+		s.onSuccess = append(s.onSuccess, fn)
+	}
+}
+
+// Enter says that what follows belongs to layer, until the returned func is called.
+func (s *Scope) Enter(layer any) (leave func()) {
+	n := len(s.layers)
+	s.layers = append(s.layers, layer)
+	return func() { s.layers = s.layers[:n] }
+}
+
+// Fail reports as operations do. Only the first failure counts; its gradients are
+// rolled back at once. In backward it has the path and line of the forward operation.
+func (s *Scope) Fail(op string, err error) {
+	if s.err == nil && err != nil {
+		s.fail(s.site(op), err)
+	}
+}
+
+func (s *Scope) fail(w *site, err error) {
+	if s.err != nil || err == nil {
+		return
+	}
+	op := w.op
+	if e := s.walking; e != nil {
+		op, w = e.site.op+" backward", e.site
+	}
+	s.abort(&OpError{op, w.Path(), w.At(), err})
+}
+
+func (s *Scope) abort(err error) {
+	if s.err == nil {
+		s.err = err
+		if s.torn {
+			s.err = &tornError{err}
+		}
+		for _, b := range s.began {
+			b.undo()
+		}
+		s.began = nil
+	}
+}
+
+// ok reports whether the scope may go on; a cancelled context is a failure.
+func (s *Scope) ok(op string) bool {
+	if s.err == nil {
+		if s.done {
+			return false
+		}
+		if err := s.ctx.Err(); err != nil {
+			s.Fail(op, err)
+		}
+	}
+	return s.err == nil
+}
+
+func (s *Scope) close() {
+	for _, e := range s.tape {
+		e.drop()
+	}
+	for _, l := range s.leaves {
+		l.drop()
+	}
+	for s.frame.up != nil { // after a panic
+		s.frame.free()
+		s.frame = s.frame.up
+	}
+	s.frame.free()
+	for _, p := range s.order {
+		s.params[p].st.release()
+		p.leave(s)
+	}
+	for p, t := range s.assigned {
+		if s.err == nil {
+			for _, m := range s.marks {
+				m.before(p)
+			}
+			p.replace(t.st)
+		} else {
+			t.st.release()
+		}
+	}
+	if s.rand != nil {
+		s.rand.giveBack(s.err == nil)
+	}
+	s.tape, s.assigned, s.done = nil, nil, true
+	if s.err == nil {
+		for _, fn := range s.onSuccess {
+			fn()
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package snug
+
+import (
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"weak"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/memory"
+)
+
+// storage is counted memory: by frames, by the tape's saves, by gradients on their
+// way. It is on the device or, offloaded, on the host. Views share it.
+type storage struct {
+	dev     *Device
+	mem     *memory.Block // nil while away and once freed
+	away    *memory.Block
+	bytes   int64
+	refs    atomic.Int32
+	id      uint64  // in order of making within a scope; 0 outlives scopes
+	version int     // raised by every write in place
+	writer  *site   // of the last one
+	fixed   bool    // a parameter's or buffer's value
+	freed   *site   // the Backward that took it
+	at      *site   // where it was made
+	frames  []*held // the shares that frames have, unless fixed
+	first   [1]*held
+}
+
+const rescueBytes = 1 << 20 // garbage below this is not worth a collection
+
+func (st *storage) hold() *storage { st.refs.Add(1); return st }
+
+func (st *storage) release() {
+	if st.refs.Add(-1) > 0 {
+		return
+	}
+	if st.mem != nil {
+		st.dev.mem.Free(st.mem)
+	}
+	if st.away != nil {
+		st.dev.host.Free(st.away)
+	}
+	st.mem, st.away = nil, nil
+}
+
+// held is a frame's share in a storage. It does not keep the tensor alive, so that
+// garbage in it can be told.
+type held struct {
+	t     weak.Pointer[Tensor]
+	st    *storage
+	frame *frame // nil: no frame's any more
+	bytes int64  // that the tensor addresses
+	at    *site
+	keep  bool // Backward leaves it to its frame
+}
+
+func (h *held) drop() {
+	if h == nil || h.frame == nil {
+		return
+	}
+	h.leave()
+	h.st.release()
+	h.st.pinned()
+}
+
+// leave ends the frame's hold and passes the share on to the caller.
+func (h *held) leave() {
+	h.frame = nil
+	if h.st.fixed { // many scopes read it at once
+		return
+	}
+	if l := h.st.frames; len(l) == 1 {
+		h.st.frames = l[:0]
+	} else if i := slices.Index(l, h); i >= 0 {
+		h.st.frames = slices.Delete(l, i, i+1)
+	}
+}
+
+// pinned tells the statistics when only views are left that use a part of the memory.
+func (st *storage) pinned() {
+	if st.fixed || st.mem == nil || len(st.frames) == 0 || int(st.refs.Load()) != len(st.frames) {
+		return
+	}
+	var used int64
+	for _, h := range st.frames {
+		used += h.bytes
+	}
+	if used < st.bytes {
+		by := st.frames[0].at
+		st.mem.SetUsed(used, func() string { return "view made by " + by.String() })
+	}
+}
+
+// offload moves the bytes to the host; fetch, at the next use, back.
+func (st *storage) offload() error {
+	b, err := st.dev.host.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
+	if err != nil {
+		return err
+	}
+	copy(b.Bytes(), st.mem.Bytes())
+	st.dev.mem.Free(st.mem)
+	st.mem, st.away = nil, b
+	return nil
+}
+
+func (s *Scope) fetch(st *storage) error {
+	if st.away == nil {
+		return nil
+	}
+	b, err := s.block(st.bytes, memory.Activations, st.at)
+	if err != nil {
+		return err
+	}
+	copy(b.Bytes(), st.away.Bytes())
+	st.dev.host.Free(st.away)
+	st.mem, st.away = b, nil
+	return nil
+}
+
+func (s *Scope) block(bytes int64, c memory.Category, at *site) (*memory.Block, error) {
+	return s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer})
+}
+
+// rescue is the allocator's last resort: one garbage collection, then whatever large
+// only a frame still holds, and no variable reaches, is freed.
+func (s *Scope) rescue() (bytes int64) {
+	runtime.GC()
+	for f := s.frame; f != nil; f = f.up {
+		for _, h := range f.made {
+			if h.frame == f && h.st.bytes >= rescueBytes && h.t.Value() == nil {
+				was := h.st.mem != nil
+				if h.drop(); was && h.st.mem == nil {
+					bytes += h.st.bytes
+				}
+			}
+		}
+	}
+	return bytes
+}
+
+// make allocates a tensor of the innermost frame.
+func (s *Scope) make(c memory.Category, dtype DType, shape []int) (*Tensor, error) {
+	n := int64(numel(shape)) * int64(dtype.Size())
+	b, err := s.block(n, c, s.now)
+	if err != nil {
+		return nil, err
+	}
+	s.serial++
+	st := &storage{dev: s.dev, mem: b, bytes: n, id: s.serial, at: s.now}
+	st.frames = st.first[:0]
+	return s.own(&Tensor{s: s, dtype: dtype, shape: shape, strides: driver.RowMajor(shape), st: st}), nil
+}
+
+// own has the innermost frame hold t.
+func (s *Scope) own(t *Tensor) *Tensor {
+	st := t.st.hold()
+	t.s, t.seen = s, st.version
+	t.h = &held{t: weak.Make(t), st: st, frame: s.frame, bytes: int64(numel(t.shape)) * int64(t.dtype.Size()), at: s.now}
+	if !st.fixed {
+		st.frames = append(st.frames, t.h)
+	}
+	s.frame.made = append(s.frame.made, t.h)
+	return t
+}
+
+// take makes t's storage the caller's: handed over by the innermost frame, or shared.
+func (s *Scope) take(t *Tensor) *Tensor {
+	if t.h != nil && t.h.frame == s.frame {
+		t.h.leave()
+		return t
+	}
+	t.st.hold()
+	return t.alias()
+}
+
+// alias is a handle to the same elements that no frame holds.
+func (t *Tensor) alias() *Tensor {
+	a := &Tensor{s: t.s, dtype: t.dtype, shape: t.shape, strides: t.strides, off: t.off, st: t.st}
+	if t.st != nil {
+		a.seen = t.st.version
+	}
+	return a
+}
+
+// blank is what a failed operation returns.
+func (s *Scope) blank(dtype DType, shape []int) *Tensor {
+	return &Tensor{s: s, dtype: dtype, shape: shape, strides: driver.RowMajor(shape)}
+}
