@@ -14,7 +14,7 @@ import (
 )
 
 // maxIDX bounds what a header may promise, in bytes.
-const maxIDX = 1 << 30
+const maxIDX = 1 << 33
 
 // parseIDX reads an IDX file of bytes with so many dimensions: two zeros, the type, the
 // number of dimensions, each dimension as a big-endian uint32, then the bytes.
@@ -30,7 +30,7 @@ func parseIDX(r io.Reader, dims int) (shape []int, data []byte, err error) {
 	for i := range dims {
 		d := int(binary.BigEndian.Uint32(head[4+4*i:]))
 		shape = append(shape, d)
-		if d < 1 || d > maxIDX/size {
+		if d == 0 || d > maxIDX/size {
 			return nil, nil, fmt.Errorf("header says shape %v: want 1 to %d bytes", shape, maxIDX)
 		}
 		size *= d
@@ -87,10 +87,7 @@ func unpackIDX(r io.Reader, dims int) (shape []int, data []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("gzip: %w", err)
 	}
-	if shape, data, err = parseIDX(z, dims); err != nil {
-		err = fmt.Errorf("gzip: %w", err)
-	}
-	return shape, data, err
+	return parseIDX(z, dims)
 }
 
 // idxImages is the dataset in a pair of files, NAME-images-idx3-ubyte and
