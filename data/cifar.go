@@ -5,21 +5,39 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 )
 
+// cifar is one of the two: how many label bytes a record has, the last of which counts,
+// and the files with the number of their records.
+type cifar struct {
+	name    string
+	labels  int
+	classes []string
+	train   []string
+	records int // of each training file
+	test    string
+	tests   int
+}
+
 const cifarSite = "the binary version from https://www.cs.toronto.edu/~kriz/cifar.html, unpacked"
 
-var cifar10 = []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}
+var cifar10 = cifar{
+	name:    "cifar-10",
+	labels:  1,
+	classes: []string{"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"},
+	train:   []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"},
+	records: 10000,
+	test:    "test_batch.bin",
+	tests:   10000,
+}
 
 // CIFAR10 reads photographs, [3 32 32] bytes, from the files of the binary version in
 // dir: data_batch_1.bin to data_batch_5.bin and test_batch.bin.
-func CIFAR10(dir string) (train, test Dataset, err error) {
-	files := []string{"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}
-	return cifar(dir, "cifar-10", files, "test_batch.bin", 1, cifar10)
-}
+func CIFAR10(dir string) (train, test Dataset, err error) { return cifar10.read(dir) }
 
 // CIFAR100 reads photographs of 100 fine classes, [3 32 32] bytes, from train.bin,
 // test.bin and fine_label_names.txt in dir.
@@ -31,26 +49,27 @@ func CIFAR100(dir string) (train, test Dataset, err error) {
 	}
 	names := strings.Fields(string(b))
 	if len(names) != 100 {
-		return nil, nil, fmt.Errorf("data: cifar-100: %s has %d names, want 100", path, len(names))
+		return nil, nil, fmt.Errorf("data: cifar-100: %s: %d names, want 100", path, len(names))
 	}
-	return cifar(dir, "cifar-100", []string{"train.bin"}, "test.bin", 2, names)
+	c := cifar{name: "cifar-100", labels: 2, classes: names, train: []string{"train.bin"}, records: 50000, test: "test.bin", tests: 10000}
+	return c.read(dir)
 }
 
-func cifar(dir, what string, trainFiles []string, testFile string, labels int, names []string) (train, test Dataset, err error) {
-	if train, err = cifarSet(dir, trainFiles, labels, names); err == nil {
-		test, err = cifarSet(dir, []string{testFile}, labels, names)
+func (c cifar) read(dir string) (train, test Dataset, err error) {
+	if train, err = c.set(dir, c.train, c.records); err == nil {
+		test, err = c.set(dir, []string{c.test}, c.tests)
 	}
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("%w: want %s", err, cifarSite)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("data: %s: %w", what, err)
+		return nil, nil, fmt.Errorf("data: %s: %w", c.name, err)
 	}
 	return train, test, nil
 }
 
-func cifarSet(dir string, files []string, labels int, names []string) (Dataset, error) {
-	spec := Spec{Shape: []int{3, 32, 32}, Classes: len(names), Names: names}
+func (c cifar) set(dir string, files []string, records int) (Dataset, error) {
+	spec := Spec{Shape: []int{3, 32, 32}, Classes: len(c.classes), Names: c.classes}
 	var x []uint8
 	var y []int64
 	for _, name := range files {
@@ -58,8 +77,11 @@ func cifarSet(dir string, files []string, labels int, names []string) (Dataset, 
 		if err != nil {
 			return nil, err
 		}
-		fx, fy, err := parseCIFAR(f, labels)
+		fx, fy, err := parseCIFAR(f, c.labels)
 		f.Close()
+		if err == nil && len(fy) != records {
+			err = fmt.Errorf("%d records, want %d", len(fy), records)
+		}
 		if err == nil {
 			var i int
 			if i, err = spec.checkLabels(fy); err != nil {
@@ -82,7 +104,7 @@ func parseCIFAR(r io.Reader, labels int) (x []uint8, y []int64, err error) {
 	for {
 		n, err := io.ReadFull(b, record)
 		switch {
-		case err == io.EOF && len(y) > 0:
+		case err == io.EOF:
 			return x, y, nil
 		case err != nil:
 			return nil, nil, fmt.Errorf("record %d: %w", len(y), short(err, "it", len(record), n))

@@ -14,23 +14,25 @@ import (
 )
 
 // maxIDX bounds what a header may promise, in bytes.
-const maxIDX = 1 << 33
+const maxIDX = 1 << 30
 
 // parseIDX reads an IDX file of bytes with so many dimensions: two zeros, the type, the
 // number of dimensions, each dimension as a big-endian uint32, then the bytes.
 func parseIDX(r io.Reader, dims int) (shape []int, data []byte, err error) {
 	head := make([]byte, 4+4*dims)
-	if n, err := io.ReadFull(r, head); err != nil {
-		return nil, nil, short(err, "header", len(head), n)
-	}
-	if want := []byte{0, 0, 8, byte(dims)}; !bytes.Equal(head[:4], want) {
+	n, err := io.ReadFull(r, head)
+	if want := []byte{0, 0, 8, byte(dims)}; n >= 4 && !bytes.Equal(head[:4], want) {
 		return nil, nil, fmt.Errorf("begins with % x, want % x: an IDX file of bytes in %d dimensions", head[:4], want, dims)
 	}
+	if err != nil {
+		return nil, nil, short(err, "header", len(head), n)
+	}
+	for b := head[4:]; len(b) > 0; b = b[4:] {
+		shape = append(shape, int(binary.BigEndian.Uint32(b)))
+	}
 	size := 1
-	for i := range dims {
-		d := int(binary.BigEndian.Uint32(head[4+4*i:]))
-		shape = append(shape, d)
-		if d == 0 || d > maxIDX/size {
+	for _, d := range shape {
+		if d < 1 || d > maxIDX/size {
 			return nil, nil, fmt.Errorf("header says shape %v: want 1 to %d bytes", shape, maxIDX)
 		}
 		size *= d
@@ -87,7 +89,10 @@ func unpackIDX(r io.Reader, dims int) (shape []int, data []byte, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("gzip: %w", err)
 	}
-	return parseIDX(z, dims)
+	if shape, data, err = parseIDX(z, dims); err != nil {
+		err = fmt.Errorf("gzip: %w", err)
+	}
+	return shape, data, err
 }
 
 // idxImages is the dataset in a pair of files, NAME-images-idx3-ubyte and

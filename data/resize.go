@@ -1,72 +1,76 @@
 package data
 
-import (
-	"image"
-	"image/draw"
-	"math"
-)
+import "image"
 
-// square scales the largest square in the middle of img to size and writes it as three
-// planes. Each new pixel is a weighted mean of the old ones around it, with weights that
-// fall off linearly: interpolation when it grows, a smooth average when it shrinks.
-func square(planes []uint8, img image.Image, size int) {
-	b := img.Bounds()
-	side := min(b.Dx(), b.Dy())
-	corner := b.Min.Add(image.Pt((b.Dx()-side)/2, (b.Dy()-side)/2))
-	src := image.NewRGBA(image.Rect(0, 0, side, side))
-	draw.Draw(src, src.Rect, img, corner, draw.Src)
+// tap is where a pixel of the result comes from along one side: weights for the source's
+// pixels from first on, which sum to one.
+type tap struct {
+	first   int
+	weights []int32 // in units of 1/one
+}
 
-	taps := tapsOf(side, size)
-	rows := make([]float32, side*size*3) // scaled along x only
-	for y := range side {
-		line := src.Pix[y*src.Stride:]
-		for x, t := range taps {
-			for c := range 3 {
-				var sum float32
-				for k, w := range t.weights {
-					sum += w * float32(line[(t.from+k)*4+c])
+const one = 1 << 14
+
+// taps are those of a triangle filter: linear interpolation where the image grows, and
+// as wide as the distance of two results where it shrinks, so that nothing is skipped.
+// Integers give the same bytes on every machine: all places are in units of 1/(2·to).
+func taps(from, to int) []tap {
+	t := make([]tap, to)
+	reach := 2 * max(from, to) // how far the filter reaches: one source pixel is 2·to
+	for i := range t {
+		center := (2*i + 1) * from
+		first := max(0, (center-reach)/(2*to))
+		var w []int64
+		var sum int64
+		for k := first; k < from; k++ {
+			d := (2*k+1)*to - center
+			if d >= reach {
+				break
+			}
+			v := int64(max(0, reach-max(d, -d)))
+			w, sum = append(w, v), sum+v
+		}
+		t[i] = tap{first, make([]int32, len(w))}
+		var at, given int64 // rounded running sums, so that the weights' sum is exact
+		for k, v := range w {
+			at += v
+			next := at * one / sum
+			t[i].weights[k] = int32(next - given)
+			given = next
+		}
+	}
+	return t
+}
+
+// resize writes an image as three planes of height·width bytes.
+func resize(dst []uint8, height, width int, img *image.RGBA) {
+	h, w := img.Rect.Dy(), img.Rect.Dx()
+	rows := make([]uint8, h*width*3) // resized along x
+	for x, t := range taps(w, width) {
+		for y := range h {
+			src := img.Pix[y*img.Stride+4*t.first:]
+			var sum [3]int32
+			for k, v := range t.weights {
+				for c := range sum {
+					sum[c] += v * int32(src[4*k+c])
 				}
-				rows[(y*size+x)*3+c] = sum
+			}
+			for c, s := range sum {
+				rows[(y*width+x)*3+c] = uint8((s + one/2) / one)
 			}
 		}
 	}
-	for y, t := range taps {
-		for x := range size {
-			for c := range 3 {
-				var sum float32
-				for k, w := range t.weights {
-					sum += w * rows[((t.from+k)*size+x)*3+c]
+	for y, t := range taps(h, height) {
+		for x := range width {
+			var sum [3]int32
+			for k, v := range t.weights {
+				for c := range sum {
+					sum[c] += v * int32(rows[((t.first+k)*width+x)*3+c])
 				}
-				planes[(c*size+y)*size+x] = uint8(min(max(sum+0.5, 0), 255))
+			}
+			for c, s := range sum {
+				dst[(c*height+y)*width+x] = uint8((s + one/2) / one)
 			}
 		}
 	}
-}
-
-// taps are the old pixels that make a new one, from one on.
-type taps struct {
-	from    int
-	weights []float32
-}
-
-func tapsOf(from, to int) []taps {
-	scale := float64(from) / float64(to)
-	reach := max(scale, 1)
-	all := make([]taps, to)
-	for i := range all {
-		centre := (float64(i) + 0.5) * scale
-		lo := max(0, int(math.Ceil(centre-reach-0.5)))
-		hi := min(from, int(math.Floor(centre+reach-0.5))+1)
-		t := taps{from: lo, weights: make([]float32, hi-lo)}
-		var sum float64
-		for k := range t.weights {
-			w := max(0, 1-math.Abs(float64(lo+k)+0.5-centre)/reach)
-			t.weights[k], sum = float32(w), sum+w
-		}
-		for k := range t.weights {
-			t.weights[k] /= float32(sum)
-		}
-		all[i] = t
-	}
-	return all
 }
