@@ -1,0 +1,132 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrOutOfMemory is what every *OutOfMemoryError is, for errors.Is.
+var ErrOutOfMemory = errors.New("out of memory")
+
+// Cause of an OutOfMemoryError.
+type Cause string
+
+const (
+	Capacity      Cause = "capacity"      // more than the limit would be in use
+	Limited       Cause = "limit"         // the same, but the device has more than the limit that was set
+	Fragmentation Cause = "fragmentation" // there is enough, but not in one piece
+	Refused       Cause = "device"        // the device gave less than the limit
+	Injected      Cause = "injected"      // by FailAt
+)
+
+// Holder is a module and what its blocks have allocated.
+type Holder struct {
+	Path  string `json:"path"`
+	Bytes int64  `json:"bytes"`
+}
+
+// OutOfMemoryError holds numbers and strings only: keeping it keeps no memory. Numbers
+// are bytes, of the moment of failure; Retries and Count are the pool's so far.
+type OutOfMemoryError struct {
+	Requested    int64
+	Category     Category
+	Path, Op, At string // of the request; empty where unknown
+	Cause        Cause
+	Refusal      string // what the device said, if it refused
+
+	Limit, DeviceLimit  int64 // of reserved memory: the one set, the device's own
+	Reserved, Allocated int64
+	Cached, LargestFree int64 // free in the pool; of that in one piece
+	DeviceFree          int64 // within the limit and not reserved
+	Categories          ByCategory
+	Holders             []Holder // the largest five, by module path
+	Retries, Count      int64
+	Growable            bool
+}
+
+func (e *OutOfMemoryError) Is(target error) bool { return target == ErrOutOfMemory }
+
+func (e *OutOfMemoryError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "out of memory: %s for %s", FormatBytes(e.Requested), e.Category)
+	for _, part := range [][2]string{{" in ", e.Path}, {", ", e.Op}, {" at ", e.At}} {
+		if part[1] != "" {
+			b.WriteString(part[0] + part[1])
+		}
+	}
+	fmt.Fprintf(&b, " (%s): limit %s, in use %s, cached %s with %s in one piece, left on the device %s", e.Cause,
+		FormatBytes(e.Limit), FormatBytes(e.Allocated), FormatBytes(e.Cached), FormatBytes(e.LargestFree), FormatBytes(e.DeviceFree))
+	if e.Refusal != "" {
+		b.WriteString("; " + e.Refusal)
+	}
+	return b.String()
+}
+
+// Report is Error, a table of what the memory in use is for and who holds most of it,
+// and a line of advice.
+func (e *OutOfMemoryError) Report() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, e.Error())
+	writeCategories(&b, e.Categories, nil)
+	writeHolders(&b, e.Holders)
+	fmt.Fprintf(&b, "\n%s\n", e.advice())
+	return b.String()
+}
+
+func (e *OutOfMemoryError) advice() string {
+	switch e.Cause {
+	case Capacity:
+		return "advice: a smaller batch with accumulation to the same size, or checkpoint some blocks"
+	case Limited:
+		return fmt.Sprintf("advice: SetLimit allows %s of the device's %s; raise it, or use a smaller batch", FormatBytes(e.Limit), FormatBytes(e.DeviceLimit))
+	case Refused:
+		return "advice: something else uses the device; stop it, or use a smaller batch with accumulation"
+	case Fragmentation:
+		if e.Growable {
+			return "advice: EmptyCache between phases whose sizes differ"
+		}
+		return "advice: growable segments, or EmptyCache between phases whose sizes differ"
+	}
+	return "advice: none; a test asked for this failure by FailAt"
+}
+
+func (p *Pool) outOfMemory(r Request, err error) *OutOfMemoryError {
+	p.mu.Lock()
+	p.stats.OutOfMemory++
+	s := p.read()
+	e := &OutOfMemoryError{
+		Requested: r.Bytes, Category: r.Category, Cause: p.cause(rounded(r.Bytes), err),
+		Limit: p.limit, DeviceLimit: p.cfg.LimitBytes, Reserved: s.Reserved, Allocated: s.Allocated,
+		Cached: s.Cached(), LargestFree: s.LargestFree, DeviceFree: max(0, p.limit-s.Reserved),
+		Categories: s.Categories, Retries: s.Retries, Count: s.OutOfMemory, Growable: p.grower != nil,
+	}
+	if e.Cause == Refused {
+		e.Refusal = err.Error()
+	}
+	held := p.held()
+	p.mu.Unlock()
+	if o := r.Owner; o != nil {
+		e.Path, e.Op, e.At = o.Path(), o.Op(), o.At()
+	}
+	e.Holders = largest(byPath(held), 5)
+	return e
+}
+
+func (p *Pool) cause(size int64, err error) Cause {
+	limit := p.limit
+	if p.grower != nil {
+		limit = limit / granule * granule
+	}
+	switch in := p.stats.Active; {
+	case err == errInjected:
+		return Injected
+	case size > limit-in && size <= p.cfg.LimitBytes-in:
+		return Limited
+	case size > limit-in:
+		return Capacity
+	case err != nil:
+		return Refused
+	}
+	return Fragmentation
+}
