@@ -1,0 +1,7 @@
+//go:build !amd64 || race
+
+package kern
+
+const avx2 = false
+
+var convTilesAsm, weightTileAsm any

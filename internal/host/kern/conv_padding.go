@@ -1,0 +1,101 @@
+package kern
+
+// An axis is the height or width of a padded image. Phase j of it holds what is at i·stride + j·dilation%stride - pad,
+// for i from 0 up to size: so neighbours in the result have neighbours for what a weight meets, whatever the stride.
+type axis struct{ in, size, stride, pad, dilation, phases int }
+
+func forwardAxis(in, out, k, s, p, d int) axis {
+	return axis{in, out + (k-1)*d/s, s, p, d, min(k, s/gcd(s, d))}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// phase is that of the k-th weight.
+func (a axis) phase(k int) int { return k % (a.stride / gcd(a.stride, a.dilation)) }
+
+// backwardAxis has the margins that the gradient's sweeps read beyond the result.
+func backwardAxis(in, out, k, s, p, d int) axis {
+	before, after := 0, 0
+	for r := range s {
+		u, n := phaseRange(in, s, p, r)
+		for i := range k {
+			if e := i*d - r; n > 0 && e%s == 0 {
+				before = max(before, e/s-u)
+				after = max(after, u+n-e/s-out)
+			}
+		}
+	}
+	return axis{out, before + out + after, 1, before, 1, 1}
+}
+
+// phaseRange is the first u of those where u·s + r - p is in [0, in), and how many there are.
+func phaseRange(in, s, p, r int) (u, n int) {
+	u = max(0, (p-r+s-1)/s)
+	return u, max(0, (in-1+p-r+s)/s-u)
+}
+
+// A padding is an image with margins of zeros, in phases.
+type padding struct {
+	image image
+	h, w  axis
+	plane int // from one channel to the next
+}
+
+// vector is how many pixels a kernel reads at once: up to that many beyond the last one.
+const vector = 8
+
+func newPadding(channels int, h, w axis) padding {
+	p := padding{image{channels, h.in, w.in}, h, w, h.phases * w.phases * h.size * w.size}
+	if p.plane%256 < 16 {
+		p.plane += 16 // or the channels would fight for the same lines of the cache
+	}
+	return p
+}
+
+func (p *padding) len() int { return p.image.channels*p.plane + 2*vector }
+
+func (p *padding) at(channel, phaseH, phaseW, line, col int) int {
+	return channel*p.plane + ((phaseH*p.w.phases+phaseW)*p.h.size+line)*p.w.size + col
+}
+
+func pad[T floating](p *padding, dst, src []T) {
+	for c := range p.image.channels {
+		padChannel(p, dst[c*p.plane:], src[c*p.h.in*p.w.in:])
+	}
+}
+
+func padChannel[T floating](p *padding, dst, src []T) {
+	h, w := p.h, p.w
+	at := 0
+	for i := range h.phases {
+		for j := range w.phases {
+			first := j*w.dilation%w.stride - w.pad // where column 0 is from
+			lo := min(w.size, max(0, (-first+w.stride-1)/w.stride))
+			hi := max(lo, min(w.size, (w.in-first+w.stride-1)/w.stride))
+			for l := range h.size {
+				d := dst[at:][:w.size]
+				at += w.size
+				y := l*h.stride + i*h.dilation%h.stride - h.pad
+				if y < 0 || y >= h.in || hi == lo {
+					clear(d)
+					continue
+				}
+				clear(d[:lo])
+				clear(d[hi:])
+				s := src[y*w.in+lo*w.stride+first:]
+				if d = d[lo:hi]; w.stride == 1 {
+					copy(d, s)
+					continue
+				}
+				for q := range d {
+					d[q] = s[q*w.stride]
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,33 @@
+package kern
+
+// convTiles computes tiles of `rows` channels: dst[i·ldc + pixel] (+)= Σ_k w[k, i] · src[pixel + off[k]].
+type convTiles[T floating] func(rows int, w, src []T, off []int32, dst []T, ldc int, tiles []tile, add bool)
+
+func convTilesGo[T floating](rows int, w, src []T, off []int32, dst []T, ldc int, tiles []tile, add bool) {
+	for _, t := range tiles {
+		convVectorGo(rows, w, src[t.src:], off, dst[t.dst:], ldc, int(t.mask)/(vector+1), add)
+		if width := int(t.mask) % (vector + 1); width > 0 {
+			convVectorGo(rows, w, src[t.src+t.src2:], off, dst[t.dst+t.dst2:], ldc, width, add)
+		}
+	}
+}
+
+func convVectorGo[T floating](rows int, w, src []T, off []int32, dst []T, ldc, width int, add bool) {
+	for i := range rows {
+		var s [vector]T
+		for k, o := range off {
+			v, x := w[k*rows+i], (*[vector]T)(src[o:])
+			for j := range s {
+				s[j] += T(v * x[j])
+			}
+		}
+		d := dst[i*ldc:][:width]
+		for j := range d {
+			if add {
+				d[j] += s[j]
+			} else {
+				d[j] = s[j]
+			}
+		}
+	}
+}

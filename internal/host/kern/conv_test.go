@@ -1,0 +1,214 @@
+package kern
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+func square(n, c, h, w, o, k, s, p, d, g int) Conv {
+	return Conv{n, c, h, w, o, k, k, s, s, p, p, d, d, g}
+}
+
+var convCases = []Conv{
+	square(2, 3, 9, 10, 8, 3, 1, 1, 1, 1), square(2, 4, 9, 10, 6, 3, 2, 1, 1, 1), square(2, 4, 7, 8, 6, 1, 1, 0, 1, 1),
+	square(2, 4, 11, 12, 8, 5, 2, 2, 1, 2), square(2, 6, 8, 9, 6, 3, 1, 1, 1, 6), square(2, 6, 8, 9, 12, 3, 2, 1, 1, 6),
+	square(2, 3, 16, 17, 4, 7, 2, 3, 1, 1), square(2, 4, 9, 10, 4, 3, 1, 2, 2, 1),
+	square(2, 36, 8, 8, 7, 3, 1, 1, 1, 1),       // several panels and blocks
+	square(1, 5, 32, 33, 13, 3, 1, 1, 1, 1),     // lines of several vectors
+	square(2, 5, 20, 20, 7, 1, 2, 0, 1, 1),      // pixels that no weight reaches
+	square(2, 3, 17, 16, 5, 3, 3, 1, 2, 1),      // stride 3, dilation 2
+	square(2, 4, 13, 13, 6, 2, 4, 3, 1, 2),      // a stride above the size of the kernel, margins above it too
+	square(2, 4, 13, 13, 6, 4, 2, 0, 2, 1),      // stride and dilation with a common divisor
+	square(1, 2, 400, 3, 17, 3, 1, 1, 1, 1),     // long
+	square(1, 2, 3, 400, 17, 3, 1, 1, 1, 1),     // wide
+	square(2, 8, 12, 12, 24, 3, 1, 1, 1, 2),     //
+	square(3, 16, 4, 4, 19, 3, 1, 1, 1, 1),      // narrower than a vector
+	square(2, 32, 2, 2, 33, 3, 2, 1, 1, 1),      //
+	square(2, 7, 1, 1, 9, 3, 1, 1, 1, 1),        //
+	square(1, 1, 1, 1, 1, 1, 1, 0, 1, 1),        //
+	square(0, 3, 5, 5, 4, 3, 1, 1, 1, 1),        // nothing
+	square(2, 0, 5, 5, 4, 3, 1, 1, 1, 1),        // zeros
+	square(2, 3, 0, 5, 4, 3, 1, 1, 1, 1),        //
+	square(2, 3, 5, 5, 0, 3, 1, 1, 1, 1),        //
+	square(2, 3, 2, 2, 4, 5, 1, 0, 1, 1),        // the kernel does not fit
+	{2, 4, 9, 14, 6, 3, 1, 1, 2, 0, 1, 1, 1, 2}, // oblong
+	{1, 3, 14, 9, 5, 2, 5, 3, 1, 1, 2, 2, 1, 1}, //
+	{1, 6, 5, 7, 4, 1, 1, 1, 1, 1, 0, 1, 1, 2},  // 1x1 with margins
+}
+
+func (cv Conv) sizes() (x, w, y int) {
+	return cv.N * cv.C * cv.H * cv.W, cv.O * cv.C / cv.G * cv.KH * cv.KW, cv.N * cv.O * cv.OH() * cv.OW()
+}
+
+// each calls f with the places in x, w and y of all products.
+func (cv Conv) each(f func(x, w, y int)) {
+	oh, ow, cg, og := cv.OH(), cv.OW(), cv.C/cv.G, cv.O/cv.G
+	for n := range cv.N {
+		for o := range cv.O {
+			for c := range cg {
+				for kh := range cv.KH {
+					for kw := range cv.KW {
+						for i := range oh {
+							for j := range ow {
+								h, w := i*cv.SH+kh*cv.DH-cv.PH, j*cv.SW+kw*cv.DW-cv.PW
+								if h >= 0 && h < cv.H && w >= 0 && w < cv.W {
+									f(((n*cv.C+o/og*cg+c)*cv.H+h)*cv.W+w, ((o*cg+c)*cv.KH+kh)*cv.KW+kw, ((n*cv.O+o)*oh+i)*ow+j)
+								}
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func randoms[T floating](r *rand.Rand, n int) []T {
+	s := make([]T, n)
+	for i := range s {
+		s[i] = T(r.NormFloat64())
+	}
+	return s
+}
+
+// check compares with sums of products, given the sums of the products' magnitudes.
+func check[T floating](t *testing.T, what string, got []T, want, magnitude []float64) {
+	t.Helper()
+	eps := 4 * float64(math.Nextafter32(1, 2)-1)
+	if any(T(0)) == any(float64(0)) {
+		eps = 1e-14
+	}
+	for i := range want {
+		if d := math.Abs(float64(got[i]) - want[i]); !(d <= eps*magnitude[i]+1e-30) {
+			t.Fatalf("%s: element %d is %v, want %v", what, i, got[i], want[i])
+		}
+	}
+}
+
+func testConv[T floating](t *testing.T, dt driver.DType, cv Conv) {
+	r := rand.New(rand.NewPCG(1, 2))
+	nx, nw, ny := cv.sizes()
+	x, w, dy, bias := randoms[T](r, nx), randoms[T](r, nw), randoms[T](r, ny), randoms[T](r, cv.O)
+	type sums struct{ v, m []float64 }
+	zeros := func(n int) sums { return sums{make([]float64, n), make([]float64, n)} }
+	y, dx, dw := zeros(ny), zeros(nx), zeros(nw)
+	add := func(s sums, i int, a, b T) {
+		s.v[i] += float64(a) * float64(b)
+		s.m[i] += math.Abs(float64(a) * float64(b))
+	}
+	cv.each(func(i, j, k int) {
+		add(y, k, x[i], w[j])
+		add(dx, i, w[j], dy[k])
+		add(dw, j, x[i], dy[k])
+	})
+	var first [4][]T
+	threadCounts := []int{1, 2, 3, 5}
+	if dt == driver.Float64 {
+		threadCounts = []int{1, 3}
+	}
+	for _, threads := range threadCounts {
+		buf := func(n int) []T {
+			s := make([]T, n)
+			for i := range s {
+				s[i] = T(math.NaN())
+			}
+			return s
+		}
+		work := func(p Pass) []byte {
+			b := make([]byte, ConvWorkspace(dt, cv, p, threads))
+			for i := range b {
+				b[i] = 0xff // NaN
+			}
+			return b
+		}
+		got := [4][]T{buf(ny), buf(ny), buf(nx), buf(nw)}
+		ConvForward(threads, cv, x, w, nil, got[0], work(Forward))
+		ConvForward(threads, cv, x, w, bias, got[1], work(Forward))
+		ConvBackwardData(threads, cv, dy, w, got[2], work(BackwardData))
+		ConvBackwardWeights(threads, cv, x, dy, got[3], work(BackwardWeights))
+		if first[0] == nil {
+			first = got
+		}
+		for i := range got {
+			if !slices.Equal(got[i], first[i]) {
+				t.Fatalf("%d threads: result %d differs from that of one", threads, i)
+			}
+		}
+		check(t, "forward", got[0], y.v, y.m)
+		check(t, "data gradient", got[2], dx.v, dx.m)
+		check(t, "weight gradient", got[3], dw.v, dw.m)
+		b := zeros(ny)
+		for i := range b.v {
+			o := i / (cv.OH() * cv.OW()) % cv.O
+			b.v[i], b.m[i] = y.v[i]+float64(bias[o]), y.m[i]+math.Abs(float64(bias[o]))
+		}
+		check(t, "forward with bias", got[1], b.v, b.m)
+	}
+	if cv.N > 1 && ny > 0 { // alone as in a batch
+		one := cv
+		one.N = 1
+		y1, dx1 := make([]T, ny/cv.N), make([]T, nx/cv.N)
+		i := cv.N - 1
+		ConvForward(1, one, x[i*nx/cv.N:], w, nil, y1, make([]byte, ConvWorkspace(dt, one, Forward, 1)))
+		ConvBackwardData(1, one, dy[i*ny/cv.N:], w, dx1, make([]byte, ConvWorkspace(dt, one, BackwardData, 1)))
+		if !slices.Equal(y1, first[0][i*ny/cv.N:]) || !slices.Equal(dx1, first[2][i*nx/cv.N:]) {
+			t.Fatal("an image alone differs from the same in a batch")
+		}
+	}
+}
+
+func TestConv(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
+	for _, cv := range convCases {
+		t.Run(fmt.Sprint(cv), func(t *testing.T) {
+			t.Run("float32", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
+			t.Run("float64", func(t *testing.T) { testConv[float64](t, driver.Float64, cv) })
+		})
+	}
+}
+
+func BenchmarkConv(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		Conv
+	}{
+		{"64x32", square(32, 64, 32, 32, 64, 3, 1, 1, 1, 1)},
+		{"128x16", square(32, 128, 16, 16, 128, 3, 1, 1, 1, 1)},
+		{"256x8", square(32, 256, 8, 8, 256, 3, 1, 1, 1, 1)},
+		{"512x4", square(32, 512, 4, 4, 512, 3, 1, 1, 1, 1)},
+		{"3to64", square(32, 3, 32, 32, 64, 3, 1, 1, 1, 1)},
+		{"stem", square(8, 3, 112, 112, 64, 7, 2, 3, 1, 1)},
+		{"1x1", square(32, 128, 16, 16, 128, 1, 1, 0, 1, 1)},
+		{"stride2", square(32, 64, 32, 32, 128, 3, 2, 1, 1, 1)},
+		{"16x28", square(64, 16, 28, 28, 16, 3, 1, 1, 1, 1)},
+		{"depthwise", square(32, 64, 32, 32, 64, 3, 1, 1, 1, 64)},
+	} {
+		r := rand.New(rand.NewPCG(1, 2))
+		nx, nw, ny := c.sizes()
+		x, w, y := randoms[float32](r, nx), randoms[float32](r, nw), randoms[float32](r, ny)
+		dx, dw := make([]float32, nx), make([]float32, nw)
+		flop := 2 * float64(ny) * float64(c.C/c.G*c.KH*c.KW)
+		for _, threads := range []int{1, 2} {
+			for p, f := range map[Pass]func([]byte){
+				Forward:         func(work []byte) { ConvForward(threads, c.Conv, x, w, nil, y, work) },
+				BackwardData:    func(work []byte) { ConvBackwardData(threads, c.Conv, y, w, dx, work) },
+				BackwardWeights: func(work []byte) { ConvBackwardWeights(threads, c.Conv, x, y, dw, work) },
+			} {
+				b.Run(fmt.Sprintf("%s/%s/T%d", c.name, []string{"forward", "data", "weights"}[p], threads), func(b *testing.B) {
+					work := make([]byte, ConvWorkspace(driver.Float32, c.Conv, p, threads))
+					for b.Loop() {
+						f(work)
+					}
+					b.ReportMetric(flop*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+					b.ReportMetric(float64(len(work)), "work-B")
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package kern
+
+import (
+	"sync/atomic"
+
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+const (
+	panelWidth  = 16  // output channels that the weight gradient's kernel takes at a time
+	pixelsBlock = 256 // and pixels: their gradients, panelWidth each, stay in the first-level cache
+)
+
+// A convWeights computes the gradient of weights. A pixel's gradients of 16 channels are brought side by side, so that
+// a kernel can multiply them with the values that 6 weights meet there. Sums run over blocks of pixels, which
+// begin at zero, and images in order. Threads share out the weights, not the images: nothing is reduced.
+type convWeights[T floating] struct {
+	n, groups    int
+	from         padding // of one part of a group's channels
+	to           image   // one group of the gradient of the result
+	taps, panels int
+	off          []int32 // for each weight of a channel's part
+	sums         []T     // for each group and panel of output channels: weights, 16 channels each
+	slots        []weightSlot[T]
+	inParts      int // that a group's channels are cut in
+	outParts     int // that its panels are cut in
+	lines, cols  int // of a block
+	channels     int // of a group
+}
+
+type weightSlot[T floating] struct{ image, block []T }
+
+func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] {
+	h := forwardAxis(cv.H, cv.OH(), cv.KH, cv.SH, cv.PH, cv.DH)
+	w := forwardAxis(cv.W, cv.OW(), cv.KW, cv.SW, cv.PW, cv.DW)
+	c := &convWeights[T]{n: cv.N, groups: cv.G, to: image{cv.O / cv.G, cv.OH(), cv.OW()}, taps: cv.KH * cv.KW, channels: cv.C / cv.G}
+	c.panels = (c.to.channels + panelWidth - 1) / panelWidth
+	if c.taps*c.channels*c.panels*c.groups == 0 {
+		return c
+	}
+	threads = resolve(threads)
+	c.inParts, c.outParts = 1, 1
+	if need := (threads + c.groups - 1) / c.groups; c.channels >= 4*need || c.panels < need {
+		c.inParts = min(c.channels, need)
+	} else {
+		c.outParts = need
+	}
+	most := (c.channels + c.inParts - 1) / c.inParts
+	c.from = newPadding(most, h, w)
+	c.cols = min(c.to.cols, pixelsBlock)
+	c.lines = min(c.to.lines, pixelsBlock/max(1, c.cols))
+	c.off = take[int32](a, most*c.taps)
+	c.sums = take[T](a, c.groups*c.panels*panelWidth*c.channels*c.taps)
+	for range min(threads, c.tasks()) {
+		c.slots = append(c.slots, weightSlot[T]{take[T](a, c.from.len()), take[T](a, c.lines*c.cols*panelWidth)})
+	}
+	if a.buf != nil {
+		for k := range c.off {
+			y, x := k%c.taps/cv.KW, k%cv.KW
+			c.off[k] = int32(c.from.at(k/c.taps, h.phase(y), w.phase(x), y*cv.DH/cv.SH, x*cv.DW/cv.SW))
+		}
+	}
+	return c
+}
+
+func (c *convWeights[T]) tasks() int { return c.groups * c.inParts * c.outParts }
+
+// ConvBackwardWeights computes dw, the gradient of w.
+func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work []byte) {
+	c := newConvWeights[T](cv.pointwise(), threads, newArena(work))
+	var next atomic.Int64
+	par.For(len(c.slots), len(c.slots), func(slot int) {
+		for i := int(next.Add(1)) - 1; i < c.tasks(); i = int(next.Add(1)) - 1 {
+			c.part(&c.slots[slot], i, x, dy, dw)
+		}
+	})
+}
+
+func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
+	g, in, out := i/(c.inParts*c.outParts), i/c.outParts%c.inParts, i%c.outParts
+	c0, c1 := in*c.channels/c.inParts, (in+1)*c.channels/c.inParts
+	p0, p1 := out*c.panels/c.outParts, (out+1)*c.panels/c.outParts
+	from, kernel := c.from, weightKernel[T]()
+	from.image.channels = c1 - c0
+	perChannel := from.h.in * from.w.in
+	for p := p0; p < p1; p++ {
+		clear(c.panelSums(g, p, c0, c1))
+	}
+	for n := range c.n {
+		if c.to.len() == 0 {
+			break
+		}
+		pad(&from, slot.image, x[((n*c.groups+g)*c.channels+c0)*perChannel:])
+		for p := p0; p < p1; p++ {
+			rows := min(panelWidth, c.to.channels-p*panelWidth)
+			grad := dy[((n*c.groups+g)*c.to.channels+p*panelWidth)*c.to.lines*c.to.cols:]
+			sums := c.panelSums(g, p, c0, c1)
+			for l := 0; l < c.to.lines; l += c.lines {
+				lines := min(c.lines, c.to.lines-l)
+				for q := 0; q < c.to.cols; q += c.cols {
+					cols := min(c.cols, c.to.cols-q)
+					sideBySide(slot.block, grad[l*c.to.cols+q:], rows, c.to.lines*c.to.cols, lines*cols)
+					for k := 0; k < (c1-c0)*c.taps; k += maxRows {
+						k1 := min(k+maxRows, (c1-c0)*c.taps)
+						kernel(lines, cols, slot.image[l*from.w.size+q:], from.w.size, c.off[k:k1], slot.block, sums[k*panelWidth:k1*panelWidth])
+					}
+				}
+			}
+		}
+	}
+	for p := p0; p < p1; p++ {
+		sums := c.panelSums(g, p, c0, c1)
+		for o := p * panelWidth; o < min((p+1)*panelWidth, c.to.channels); o++ {
+			d := dw[((g*c.to.channels+o)*c.channels+c0)*c.taps:][:(c1-c0)*c.taps]
+			for k := range d {
+				d[k] = sums[k*panelWidth+o%panelWidth]
+			}
+		}
+	}
+}
+
+func (c *convWeights[T]) panelSums(g, p, c0, c1 int) []T {
+	return c.sums[((g*c.panels+p)*c.channels+c0)*c.taps*panelWidth:][:(c1-c0)*c.taps*panelWidth]
+}
+
+// sideBySide makes dst[pixel][row] of src[row][pixel]; rows beyond the last are zero.
+func sideBySide[T floating](dst, src []T, rows, distance, pixels int) {
+	if rows < panelWidth {
+		clear(dst[:pixels*panelWidth])
+	}
+	done := sideBySideAsm(dst, src, rows, distance, pixels)
+	for i := range rows {
+		s := src[i*distance:][:pixels]
+		for q := done; q < pixels; q++ {
+			dst[q*panelWidth+i] = s[q]
+		}
+	}
+}
+
+// weightTile adds Σ_pixels x[pixel + off[k]] · b[pixel][channel] to c[k][channel].
+type weightTile[T floating] func(lines, cols int, x []T, pitch int, off []int32, b, c []T)
+
+func weightTileGo[T floating](lines, cols int, x []T, pitch int, off []int32, b, c []T) {
+	for k, o := range off {
+		var s [panelWidth]T
+		for l := range lines {
+			for q, v := range x[int(o)+l*pitch:][:cols] {
+				g := (*[panelWidth]T)(b[(l*cols+q)*panelWidth:])
+				for j := range s {
+					s[j] += T(v * g[j])
+				}
+			}
+		}
+		d := c[k*panelWidth:][:panelWidth]
+		for j, v := range s {
+			d[j] += v
+		}
+	}
+}
