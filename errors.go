@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -82,7 +84,18 @@ func (w *site) Path() string {
 // users of it.
 var module = func() string { _, file, _, _ := runtime.Caller(0); return filepath.Dir(file) + "/" }()
 
+// goroot is the folder of the standard library's sources, "" in a trimmed build.
+var goroot = func() string {
+	pc := reflect.ValueOf(slices.IsSorted[[]int]).Pointer()
+	file, _ := runtime.FuncForPC(pc).FileLine(pc)
+	dir, _, _ := strings.Cut(file, "slices/")
+	return dir
+}()
+
 func isUser(file string) bool {
+	if goroot != "" && strings.HasPrefix(file, goroot) || file == "slices/iter.go" { // an iterator between us
+		return false
+	}
 	in, ok := strings.CutPrefix(file, module)
 	return !ok || strings.HasSuffix(in, "_test.go") || strings.HasPrefix(in, "examples/") || strings.HasPrefix(in, "cmd/")
 }

@@ -123,13 +123,17 @@ func (c *Call) Draw() { c.e.key = c.s.draw(c.e.site.op) }
 // Training says which mode the forward pass ran in.
 func (c *Call) Training() bool { return c.e.train }
 
-// view is a tensor over t's storage, off elements further on.
+// view is a tensor over t's storage, off elements further on; without elements it stays
+// within that.
 func (c *Call) view(t *Tensor, shape, strides []int, off int) *Tensor {
 	if t.st == nil {
 		return c.s.blank(t.dtype, shape)
 	}
 	v := t.alias()
-	v.shape, v.strides, v.off = shape, strides, t.off+off
+	v.shape, v.strides = shape, strides
+	if numel(shape) > 0 {
+		v.off += off
+	}
 	return c.s.own(v)
 }
 

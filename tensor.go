@@ -195,7 +195,7 @@ func Download[T Number](t *Tensor) ([]T, error) {
 // Item waits and is the only element, NaN on failure.
 func (t *Tensor) Item() (float64, error) {
 	if t.Len() != 1 {
-		if err := t.s.err; err != nil {
+		if err := t.value(); err != nil {
 			return math.NaN(), err
 		}
 		return math.NaN(), fmt.Errorf("item: %w: one element wanted, got %v", ErrShape, t.shape)

@@ -192,9 +192,6 @@ func (x *Tensor) Slice(parts ...Range) *Tensor {
 			l.off += from * l.strides[i]
 			l.strides[i] *= step
 		}
-		if numel(l.shape) == 0 {
-			l.off = 0
-		}
 		return l, nil
 	}
 	return x.viewOp("slice", to, func(c *Call, dy *Tensor) *Tensor { return c.scatter(dy, to) })
@@ -208,10 +205,11 @@ func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 		if err != nil {
 			return l, err
 		}
+		l.shape[i] = max(0, length)
 		if start < 0 || length < 0 || start+length > x.shape[i] {
 			return l, fmt.Errorf("%w: %d elements from %d of dimension %d of %v", ErrShape, length, start, dim, x.shape)
 		}
-		if l.shape[i] = length; length > 0 {
+		if length > 0 {
 			l.off = start * l.strides[i]
 		}
 		return l, nil

@@ -37,11 +37,10 @@ type Block struct {
 // Bytes is the block's memory, as long as was requested; nil over a dry source, once
 // the block is freed and once its pool is closed.
 func (b *Block) Bytes() []byte {
-	if b.at == nil || b.at.seg.bytes == nil {
+	if b.at == nil {
 		return nil
 	}
-	from, to := b.at.off, b.at.off+b.requested
-	return b.at.seg.bytes[from:to:to]
+	return b.at.seg.part(b.at.off, b.requested)
 }
 
 // UsedOn says that queue reads or writes the block: freed, it waits for that.

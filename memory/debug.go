@@ -6,7 +6,7 @@ package memory
 // written shows, and when it is freed, so that what is read too late does.
 func (p *Pool) fill(c *chunk) {
 	f, ok := p.src.(Filler)
-	if mem := c.seg.part(c); ok && mem != nil {
+	if mem := c.seg.part(c.off, c.size); ok && mem != nil {
 		f.Fill(mem, 0xFF)
 	}
 }

@@ -10,23 +10,29 @@ type Grower interface {
 
 const maxRange = 1 << 40 // addresses of one segment
 
-// extend gives memory to the first addresses where that makes a free chunk of size
-// bytes, and takes this chunk out of the lists.
+// extend gives memory to addresses so that a free chunk of size bytes comes to be, where
+// that takes least, and takes this chunk out of the lists.
 func (p *Pool) extend(size int64, in *class) (*chunk, error) {
+	var at *chunk
+	least := p.limit - p.stats.Reserved
 	for _, s := range p.segs {
 		if s.class != in {
 			continue
 		}
 		for c := s.first; c != nil; c = c.next {
-			if need := missing(c, size); need > 0 && p.stats.Reserved+need <= p.limit {
-				return p.commit(c, size)
+			if need := missing(c, size); need > 0 && (need < least || at == nil && need == least) {
+				at, least = c, need
 			}
 		}
 	}
-	if p.stats.Reserved+roundUp(size, granule) > p.limit {
+	if at != nil {
+		return p.commit(at, size)
+	}
+	length := roundUp(size, granule)
+	if length > p.limit-p.stats.Reserved {
 		return nil, nil
 	}
-	length := max(roundUp(size, granule), min(p.limit/granule*granule, maxRange))
+	length = max(length, min(p.limit/granule*granule, maxRange))
 	mem, err := p.grower.Reserve(length)
 	if err != nil {
 		return nil, err
@@ -51,25 +57,26 @@ func missing(c *chunk, size int64) (need int64) {
 	return need
 }
 
+// commit gives memory to what lacks it among the size bytes from c on.
 func (p *Pool) commit(c *chunk, size int64) (*chunk, error) {
-	s, from := c.seg, c.off
-	for c != nil && c.off < from+size {
-		if c.state == Free {
-			c = c.next
-			continue
+	s, end := c.seg, c.off+size
+	for ; ; c = c.next {
+		if c.state == Empty {
+			n := min(c.size, roundUp(end-c.off, granule))
+			if err := p.grower.Commit(s.part(c.off, n)); err != nil {
+				return nil, err
+			}
+			if n < c.size {
+				p.cut(c, n)
+			}
+			p.account(s, Usage{Reserved: n})
+			c = p.join(c)
 		}
-		if n := roundUp(from+size-c.off, granule); n < c.size {
-			p.cut(c, n)
+		if c.off+c.size >= end {
+			s.class.take(c)
+			return c, nil
 		}
-		if err := p.grower.Commit(s.part(c)); err != nil {
-			return nil, err
-		}
-		next := c.next
-		p.account(s, Usage{Reserved: c.size})
-		p.join(c)
-		c = next
 	}
-	return s.class.find(size), nil
 }
 
 // shrink takes the memory of whole granules from the free chunks of s.
@@ -88,7 +95,7 @@ func (p *Pool) shrink(s *segment) {
 			s.class.put(c)
 			c = rest
 		}
-		p.grower.Decommit(s.part(c))
+		p.grower.Decommit(s.part(c.off, c.size))
 		p.account(s, Usage{Reserved: -c.size})
 		if c.state = Empty; c.next != nil && c.next.state == Empty {
 			p.absorb(c)
@@ -100,9 +107,10 @@ func (p *Pool) shrink(s *segment) {
 	}
 }
 
-func (s *segment) part(c *chunk) []byte {
+// part is a stretch of the segment's memory, nil over a dry source.
+func (s *segment) part(off, size int64) []byte {
 	if s.bytes == nil {
 		return nil
 	}
-	return s.bytes[c.off : c.off+c.size]
+	return s.bytes[off : off+size : off+size]
 }

@@ -1,6 +1,9 @@
 package memory
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 const (
 	unit         = 512      // every block is a multiple of it
@@ -46,9 +49,20 @@ const (
 	Empty                // addresses of a growable segment that have no memory
 )
 
-func (s State) String() string { return [...]string{"free", "active", "pending", "empty"}[s] }
+var states = [...]string{"free", "active", "pending", "empty"}
+
+func (s State) String() string { return states[s] }
 
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s *State) UnmarshalText(text []byte) error {
+	i := slices.Index(states[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("memory: no state %q", text)
+	}
+	*s = State(i)
+	return nil
+}
 
 func (p *Pool) class(queue int, small bool) *class {
 	for _, c := range p.classes {
@@ -133,8 +147,8 @@ func (p *Pool) absorb(c *chunk) {
 	p.spare = n
 }
 
-// join puts c among the free, as one chunk with its free neighbours.
-func (p *Pool) join(c *chunk) {
+// join puts c among the free, as one chunk with its free neighbours, and returns this.
+func (p *Pool) join(c *chunk) *chunk {
 	l := c.seg.class
 	if n := c.next; n != nil && n.state == Free {
 		l.take(n)
@@ -146,6 +160,7 @@ func (p *Pool) join(c *chunk) {
 		c = a
 	}
 	l.put(c)
+	return c
 }
 
 // grow gets more memory for a chunk of size bytes, within the limit. The last segment

@@ -95,7 +95,7 @@ func (w *Window) Step() (Result, error) {
 	w.rate()
 	for _, p := range w.o.Params() {
 		if p.HasGrad() {
-			if err := p.ScaleGrad(by); err != nil {
+			if err := p.UpdateGrad("scale", by); err != nil {
 				return r, err
 			}
 		}
@@ -164,7 +164,7 @@ func (w *Window) BackwardStep(loss *snug.Tensor, count float64) (Result, error) 
 		if !p.HasGrad() {
 			return nil
 		}
-		if err := p.ScaleGrad(1 / total); err != nil {
+		if err := p.UpdateGrad("scale", 1/total); err != nil {
 			return err
 		}
 		return o.one(p)

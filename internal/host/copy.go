@@ -1,7 +1,6 @@
 package host
 
 import (
-
 	"github.com/snug-ml/snug/internal/driver"
 )
 
@@ -43,4 +42,3 @@ func converting(from, to driver.DType) driver.Kernel {
 	}
 	return copies32
 }
-

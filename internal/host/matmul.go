@@ -5,7 +5,9 @@ import (
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
-func init() { register("matmul", driver.Kernel{Run: matmul[float32], Strided: true}, driver.Kernel{Run: matmul[float64], Strided: true}) }
+func init() {
+	register("matmul", driver.Kernel{Run: matmul[float32], Strided: true}, driver.Kernel{Run: matmul[float64], Strided: true})
+}
 
 func matmul[T float32 | float64](a *driver.Args) {
 	out := a.Out[0]

@@ -1,0 +1,282 @@
+package host
+
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+func init() {
+	native("mean variance", run(meanVariance[float32]), run(meanVariance[float64]))
+	native("batch norm", run(batchNorm[float32]), run(batchNorm[float64]))
+	native("batch norm backward", run(batchNormBackward[float32]), run(batchNormBackward[float64]))
+}
+
+// side is how many columns of a matrix one thread takes: of each row, whole cache lines.
+const side = 64
+
+// channelGrain is how many channels of n elements one thread takes at a time.
+func channelGrain(n int) int { return max(1, grain/max(1, n)) }
+
+// meanVariance of each channel of x [n c …], biased. Sums are of differences from the
+// channel's first element, so that little is cancelled.
+func meanVariance[T float32 | float64](a *driver.Args) {
+	n, c, inner := channels(a.In[0].Shape)
+	x := newOperand[T](&a.In[0], a.In[0].Shape)
+	mean, variance := driver.Of[T](&a.Out[0]), driver.Of[T](&a.Out[1])
+	m := float64(max(1, n*inner))
+	result := func(ch int, first, sum, squares float64) {
+		d := sum / m
+		mean[ch], variance[ch] = T(first+d), T(max(0, squares/m-d*d))
+	}
+	if inner == 1 {
+		par.Range(a.Threads, c, side, func(lo, hi int) {
+			b, give := takeBuffers[T]()
+			defer give()
+			var first, sum, squares [side]float64
+			for i := range n {
+				row := x.read(b[0][:], i*c+lo, i*c+hi)
+				if i == 0 {
+					for j, v := range row {
+						first[j] = float64(v)
+					}
+				}
+				for j, v := range row {
+					d := float64(v) - first[j]
+					sum[j] += d
+					squares[j] += d * d
+				}
+			}
+			for ch := lo; ch < hi; ch++ {
+				result(ch, first[ch-lo], sum[ch-lo], squares[ch-lo])
+			}
+		})
+		return
+	}
+	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
+		b, give := takeBuffers[T]()
+		defer give()
+		for ch := lo; ch < hi; ch++ {
+			var first, sum, squares float64
+			if n*inner > 0 {
+				first = float64(x.read(b[0][:], ch*inner, ch*inner+1)[0])
+			}
+			pieces(n, c, inner, ch, func(from, to int) {
+				s, q := moments(x.read(b[0][:], from, to), first)
+				sum += s
+				squares += q
+			})
+			result(ch, first, sum, squares)
+		}
+	})
+}
+
+// pieces cuts a channel's elements into runs of at most chunk.
+func pieces(n, c, inner, ch int, fn func(from, to int)) {
+	for i := range n {
+		from := (i*c + ch) * inner
+		for end := from + inner; from < end; from += chunk {
+			fn(from, min(from+chunk, end))
+		}
+	}
+}
+
+// moments are Σ (v − first) and Σ (v − first)².
+func moments[T float32 | float64](v []T, first float64) (sum, squares float64) {
+	var s0, s1, q0, q1 float64 // two chains of additions run side by side
+	i := 0
+	for ; i+1 < len(v); i += 2 {
+		d, e := float64(v[i])-first, float64(v[i+1])-first
+		s0 += d
+		s1 += e
+		q0 += d * d
+		q1 += e * e
+	}
+	if i < len(v) {
+		d := float64(v[i]) - first
+		s0 += d
+		q0 += d * d
+	}
+	return s0 + s1, q0 + q1
+}
+
+// channelNorm is what a batch norm's kernels know of each channel: x is normalized as
+// (x − mean)·scale + shift.
+type channelNorm[T float32 | float64] struct {
+	mean, scale, shift []T
+	inverse            []float64 // 1/√(variance + eps)
+}
+
+// newChannelNorm reads mean, variance, weight and bias.
+func newChannelNorm[T float32 | float64](in []driver.Array, eps float64) channelNorm[T] {
+	mean, variance, weight, bias := values[T](&in[0]), values[T](&in[1]), values[T](&in[2]), values[T](&in[3])
+	k := channelNorm[T]{mean, make([]T, len(mean)), bias, make([]float64, len(mean))}
+	for i, v := range variance {
+		k.inverse[i] = 1 / math.Sqrt(float64(v)+eps)
+		k.scale[i] = T(float64(weight[i]) * k.inverse[i])
+	}
+	return k
+}
+
+// part are the channels from one on.
+func (k channelNorm[T]) part(lo, hi int) channelNorm[T] {
+	return channelNorm[T]{k.mean[lo:hi], k.scale[lo:hi], k.shift[lo:hi], k.inverse[lo:hi]}
+}
+
+// plane normalizes elements of the channel ch. The conversions keep the compiler from
+// fusing: backward must find the same sign as forward.
+func (k *channelNorm[T]) plane(dst, x []T, ch int) {
+	mean, scale, shift := k.mean[ch], k.scale[ch], k.shift[ch]
+	x = x[:len(dst)]
+	for i := range dst {
+		dst[i] = T((x[i]-mean)*scale) + shift
+	}
+}
+
+// row normalizes one element of each channel.
+func (k *channelNorm[T]) row(dst, x []T) {
+	x, mean, scale, shift := x[:len(dst)], k.mean[:len(dst)], k.scale[:len(dst)], k.shift[:len(dst)]
+	for i := range dst {
+		dst[i] = T((x[i]-mean[i])*scale[i]) + shift[i]
+	}
+}
+
+// batchNorm: x [n c …], mean, variance, weight, bias [c]. F: eps, 1 for max(0, ·).
+func batchNorm[T float32 | float64](a *driver.Args) {
+	n, c, inner := channels(a.In[0].Shape)
+	x, y := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape)
+	k := newChannelNorm[T](a.In[1:], a.F[0])
+	apply := func(b *buffers[T], from, to int, norm func(dst, x []T)) {
+		dst := y.writable(b[1][:], from, to)
+		if norm(dst, x.read(b[0][:], from, to)); a.F[1] != 0 {
+			reluRow(nil, dst, dst, nil, nil)
+		}
+		y.flush(dst, from, to)
+	}
+	if inner == 1 {
+		par.Range(a.Threads, c, side, func(lo, hi int) {
+			b, give := takeBuffers[T]()
+			defer give()
+			part := k.part(lo, hi)
+			for i := range n {
+				apply(b, i*c+lo, i*c+hi, part.row)
+			}
+		})
+		return
+	}
+	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
+		b, give := takeBuffers[T]()
+		defer give()
+		for ch := lo; ch < hi; ch++ {
+			norm := func(dst, x []T) { k.plane(dst, x, ch) }
+			pieces(n, c, inner, ch, func(from, to int) { apply(b, from, to, norm) })
+		}
+	})
+}
+
+// batchNormBackward: x, mean, variance, weight, bias, dy; writes dx, dweight, dbias.
+// F: eps, 1 for max(0, ·), 1 where mean and variance are x's own. The first pass sums what
+// the second one needs, channel by channel.
+func batchNormBackward[T float32 | float64](a *driver.Args) {
+	n, c, inner := channels(a.In[0].Shape)
+	x, dy := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.In[5], a.In[0].Shape)
+	dx := newOperand[T](&a.Out[0], a.In[0].Shape)
+	k := newChannelNorm[T](a.In[1:5], a.F[0])
+	dweight, dbias := store[T](&a.Out[1]), store[T](&a.Out[2])
+	relu, own, m := a.F[1] != 0, a.F[2] != 0, float64(max(1, n*inner))
+
+	// read gives x and the gradient that passes the ReLU.
+	read := func(b *buffers[T], from, to int, norm func(dst, x []T)) (xs, g []T) {
+		xs, g = x.read(b[0][:], from, to), dy.read(b[1][:], from, to)
+		if relu {
+			y := b[2][:to-from]
+			norm(y, xs)
+			reluBackRow(nil, y, y, g, nil)
+			g = y
+		}
+		return xs, g
+	}
+	// finish writes a channel's sums; dx is then scale·g + p·(x − mean) + q.
+	finish := func(ch int, sum, product float64) (p, q T) {
+		inv, scale := k.inverse[ch], float64(k.scale[ch])
+		dweight([]T{T(product * inv)}, ch, 1)
+		dbias([]T{T(sum)}, ch, 1)
+		if own {
+			p, q = T(-scale*product*inv*inv/m), T(-scale*sum/m)
+		}
+		return p, q
+	}
+	if inner == 1 {
+		par.Range(a.Threads, c, side, func(lo, hi int) {
+			b, give := takeBuffers[T]()
+			defer give()
+			part := k.part(lo, hi)
+			var sum, product [side]float64
+			for i := range n {
+				xs, g := read(b, i*c+lo, i*c+hi, part.row)
+				for j, v := range g {
+					sum[j] += float64(v)
+					product[j] += float64(v) * float64(xs[j]-part.mean[j])
+				}
+			}
+			var p, q [side]T
+			for ch := lo; ch < hi; ch++ {
+				p[ch-lo], q[ch-lo] = finish(ch, sum[ch-lo], product[ch-lo])
+			}
+			for i := range n {
+				xs, g := read(b, i*c+lo, i*c+hi, part.row)
+				dst := dx.writable(b[2][:], i*c+lo, i*c+hi)
+				for j := range dst {
+					dst[j] = part.scale[j]*g[j] + p[j]*(xs[j]-part.mean[j]) + q[j]
+				}
+				dx.flush(dst, i*c+lo, i*c+hi)
+			}
+		})
+		return
+	}
+	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
+		b, give := takeBuffers[T]()
+		defer give()
+		for ch := lo; ch < hi; ch++ {
+			mean, scale := k.mean[ch], k.scale[ch]
+			norm := func(dst, x []T) { k.plane(dst, x, ch) }
+			var sum, product float64
+			pieces(n, c, inner, ch, func(from, to int) {
+				xs, g := read(b, from, to, norm)
+				s, p := gradientSums(g, xs, mean)
+				sum += s
+				product += p
+			})
+			p, q := finish(ch, sum, product)
+			pieces(n, c, inner, ch, func(from, to int) {
+				xs, g := read(b, from, to, norm)
+				dst := dx.writable(b[2][:], from, to)
+				xs, g = xs[:len(dst)], g[:len(dst)]
+				for i := range dst {
+					dst[i] = scale*g[i] + p*(xs[i]-mean) + q
+				}
+				dx.flush(dst, from, to)
+			})
+		}
+	})
+}
+
+// gradientSums are Σ g and Σ g·(x − mean).
+func gradientSums[T float32 | float64](g, x []T, mean T) (sum, product float64) {
+	var s0, s1, p0, p1 float64
+	x = x[:len(g)]
+	i := 0
+	for ; i+1 < len(g); i += 2 {
+		a, b := float64(g[i]), float64(g[i+1])
+		s0 += a
+		s1 += b
+		p0 += a * float64(x[i]-mean)
+		p1 += b * float64(x[i+1]-mean)
+	}
+	if i < len(g) {
+		s0 += float64(g[i])
+		p0 += float64(g[i]) * float64(x[i]-mean)
+	}
+	return s0 + s1, p0 + p1
+}

@@ -1,0 +1,188 @@
+package host
+
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+func init() {
+	native("group norm", run(groupNorm[float32]), run(groupNorm[float64]))
+	native("group norm backward", run(groupNormBackward[float32]), run(groupNormBackward[float64]))
+}
+
+// groups are where the values normalized together lie in x [n c …]: rows of width
+// elements, one after the other, row r being group r % count of sample r / count. An
+// element at i of its row belongs to the channel (r%count)·per + i/inner.
+type groups struct{ rows, count, width, per, inner int }
+
+func newGroups(shape []int, count int) groups {
+	n, c, inner := channels(shape)
+	per := c / max(1, count)
+	return groups{n * count, count, per * inner, per, inner}
+}
+
+// pieces cuts the row r into runs of at most chunk elements that have one channel or,
+// where a channel is one element, consecutive ones from ch on.
+func (g *groups) pieces(r int, fn func(from, to, ch int)) {
+	from, ch, run := r*g.width, r%g.count*g.per, g.inner
+	if g.inner == 1 {
+		run = g.width
+	}
+	for end := from + g.width; from < end; ch++ {
+		first, c := from, ch
+		for from += run; first < from; first += chunk {
+			fn(first, min(first+chunk, from), c)
+			if g.inner == 1 {
+				c += chunk
+			}
+		}
+	}
+}
+
+// groupNorm: x [n c …], weight, bias [c]; writes y, mean and 1/√(variance + eps) [rows].
+// F: groups, eps. Layer normalization is that of one group, with one element a channel.
+func groupNorm[T float32 | float64](a *driver.Args) {
+	g := newGroups(a.In[0].Shape, int(a.F[0]))
+	x, y := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape)
+	weight, bias := values[T](&a.In[1]), values[T](&a.In[2])
+	mean, inverse := driver.Of[T](&a.Out[1]), driver.Of[T](&a.Out[2])
+	m := float64(max(1, g.width))
+	par.Range(a.Threads, g.rows, channelGrain(g.width), func(lo, hi int) {
+		b, give := takeBuffers[T]()
+		defer give()
+		for r := lo; r < hi; r++ {
+			var first, sum, squares float64
+			if g.width > 0 {
+				first = float64(x.read(b[0][:], r*g.width, r*g.width+1)[0])
+			}
+			for from, end := r*g.width, (r+1)*g.width; from < end; from += chunk {
+				s, q := moments(x.read(b[0][:], from, min(from+chunk, end)), first)
+				sum += s
+				squares += q
+			}
+			d := sum / m
+			mu, inv := T(first+d), T(1/math.Sqrt(max(0, squares/m-d*d)+a.F[1]))
+			mean[r], inverse[r] = mu, inv
+			g.pieces(r, func(from, to, ch int) {
+				xs, dst := x.read(b[0][:], from, to), y.writable(b[1][:], from, to)
+				xs = xs[:len(dst)]
+				if g.inner == 1 {
+					w, bias := weight[ch:][:len(dst)], bias[ch:][:len(dst)]
+					for i := range dst {
+						dst[i] = (xs[i]-mu)*inv*w[i] + bias[i]
+					}
+				} else {
+					scale, shift := inv*weight[ch], bias[ch]
+					for i := range dst {
+						dst[i] = (xs[i]-mu)*scale + shift
+					}
+				}
+				y.flush(dst, from, to)
+			})
+		}
+	})
+}
+
+// groupNormBackward: x, weight, mean, inverse, dy; writes dx, dweight, dbias. F: groups.
+func groupNormBackward[T float32 | float64](a *driver.Args) {
+	g := newGroups(a.In[0].Shape, int(a.F[0]))
+	x, dy := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.In[4], a.In[0].Shape)
+	weight, mean, inverse := values[T](&a.In[1]), values[T](&a.In[2]), values[T](&a.In[3])
+	dx := newOperand[T](&a.Out[0], a.In[0].Shape)
+	par.Range(a.Threads, g.rows, channelGrain(g.width), func(lo, hi int) {
+		b, give := takeBuffers[T]()
+		defer give()
+		for r := lo; r < hi; r++ {
+			rowGradient(&g, r, &x, &dy, &dx, weight, mean[r], inverse[r], b)
+		}
+	})
+
+	// The parameters' gradients, channel by channel over the samples in order.
+	n, c, inner := channels(a.In[0].Shape)
+	dweight, dbias := store[T](&a.Out[1]), store[T](&a.Out[2])
+	if inner == 1 {
+		par.Range(a.Threads, c, side, func(lo, hi int) {
+			b, give := takeBuffers[T]()
+			defer give()
+			var sum, product [side]float64
+			for i := range n {
+				xs, gs := x.read(b[0][:], i*c+lo, i*c+hi), dy.read(b[1][:], i*c+lo, i*c+hi)
+				xs = xs[:len(gs)]
+				if g.count == 1 {
+					mu, inv := mean[i], float64(inverse[i])
+					for j, v := range gs {
+						sum[j] += float64(v)
+						product[j] += float64(v) * float64(xs[j]-mu) * inv
+					}
+					continue
+				}
+				for j, v := range gs {
+					r := i*g.count + (lo+j)/g.per
+					sum[j] += float64(v)
+					product[j] += float64(v) * float64(xs[j]-mean[r]) * float64(inverse[r])
+				}
+			}
+			for j := range hi - lo {
+				dweight([]T{T(product[j])}, lo+j, 1)
+				dbias([]T{T(sum[j])}, lo+j, 1)
+			}
+		})
+		return
+	}
+	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
+		b, give := takeBuffers[T]()
+		defer give()
+		for ch := lo; ch < hi; ch++ {
+			var sum, product float64
+			pieces(n, c, inner, ch, func(from, to int) {
+				r := from / g.width
+				s, p := gradientSums(dy.read(b[1][:], from, to), x.read(b[0][:], from, to), mean[r])
+				sum += s
+				product += p * float64(inverse[r])
+			})
+			dweight([]T{T(product)}, ch, 1)
+			dbias([]T{T(sum)}, ch, 1)
+		}
+	})
+}
+
+// rowGradient is inv·(h − mean(h) − x̂·mean(h·x̂)) with h = dy·weight and x̂ = (x − mu)·inv.
+func rowGradient[T float32 | float64](g *groups, r int, x, dy, dx *operand[T], weight []T, mu, inv T, b *buffers[T]) {
+	// product gives h in the third buffer, and x.
+	product := func(from, to, ch int) (h, xs []T) {
+		h, gs := b[2][:to-from], dy.read(b[1][:], from, to)
+		gs = gs[:len(h)]
+		if g.inner == 1 {
+			w := weight[ch:][:len(h)]
+			for i := range h {
+				h[i] = gs[i] * w[i]
+			}
+		} else {
+			w := weight[ch]
+			for i := range h {
+				h[i] = gs[i] * w
+			}
+		}
+		return h, x.read(b[0][:], from, to)
+	}
+	var sum, sumX float64
+	g.pieces(r, func(from, to, ch int) {
+		h, xs := product(from, to, ch)
+		s, p := gradientSums(h, xs, mu)
+		sum += s
+		sumX += p
+	})
+	m, i := float64(g.width), float64(inv)
+	p, q := T(-sumX*i*i*i/m), T(-sum*i/m)
+	g.pieces(r, func(from, to, ch int) {
+		h, xs := product(from, to, ch)
+		dst := dx.writable(h, from, to)
+		h, xs = h[:len(dst)], xs[:len(dst)]
+		for i := range dst {
+			dst[i] = inv*h[i] + p*(xs[i]-mu) + q
+		}
+		dx.flush(dst, from, to)
+	})
+}

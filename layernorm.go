@@ -1,0 +1,33 @@
+package snug
+
+import (
+	"fmt"
+	"slices"
+)
+
+// LayerNorm normalizes x over its last dimensions, those of weight and bias, and gives
+// (x − mean)/√(variance + eps)·weight + bias (Ba et al., 2016). It saves and computes what
+// GroupNorm does, with one group whose channels are single elements.
+func (x *Tensor) LayerNorm(weight, bias Operand, eps float64) *Tensor {
+	return Apply(&Op{
+		Name: "layer norm",
+		Shape: func(in ...[]int) ([]int, error) {
+			x, w := in[0], in[1]
+			if len(w) == 0 || len(w) > len(x) || !slices.Equal(w, x[len(x)-len(w):]) {
+				return x, fmt.Errorf("%w: x %v and weight %v, x's last dimensions wanted", ErrShape, x, w)
+			}
+			return x, fitNorm(x, w, w, in[2])
+		},
+		Forward: func(c *Call, in ...*Tensor) *Tensor {
+			return c.groupNorm(in, layerRows(in[0].shape, in[1].shape), 1, eps)
+		},
+		Backward: func(c *Call, dy *Tensor) []*Tensor {
+			return c.groupNormBackward(dy, layerRows(c.Shape(0), c.Shape(1)), 1)
+		},
+	}, x, weight, bias)
+}
+
+// layerRows is x as a matrix whose rows are normalized.
+func layerRows(x, weight []int) []int {
+	return []int{numel(x[:len(x)-len(weight)]), numel(weight)}
+}
