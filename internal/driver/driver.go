@@ -32,17 +32,15 @@ func Numel(shape []int) int {
 func (a *Array) Contiguous() bool { return Contiguous(a.Shape, a.Strides) }
 
 func Contiguous(shape, strides []int) bool {
-	n := 1
+	n, gaps := 1, false
 	for i := len(shape) - 1; i >= 0; i-- {
 		if shape[i] == 0 {
 			return true
 		}
-		if shape[i] != 1 && strides[i] != n {
-			return false
-		}
+		gaps = gaps || shape[i] != 1 && strides[i] != n
 		n *= shape[i]
 	}
-	return true
+	return !gaps
 }
 
 // RowMajor are the strides of a contiguous array.

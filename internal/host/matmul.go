@@ -38,7 +38,7 @@ func matmul[T float32 | float64](a *driver.Args) {
 					s += float64(xs[xo[b]+i*x.Strides[n-2]+l*x.Strides[n-1]]) * float64(ys[yo[b]+l*y.Strides[n-2]+j*y.Strides[n-1]])
 				}
 				if len(a.In) > 2 {
-					s += float64(driver.Of[T](&a.In[2])[j])
+					s += float64(driver.Of[T](&a.In[2])[j*a.In[2].Strides[0]])
 				}
 				os[(b*m+i)*p+j] = T(s)
 			}
