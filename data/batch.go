@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/internal/driver"
 )
 
@@ -64,4 +65,42 @@ func (b Batch) Split(size int) iter.Seq2[Batch, bool] {
 			}
 		}
 	}
+}
+
+// In puts a batch on the scope's device, which frees it: x in Shape, y as int64 in Target.
+// Bytes travel as they are and become floats from 0 to 1 there. Floats, from bytes or
+// not, are then normalized to (x - Mean) / Std where the batch has these. Integers, such
+// as tokens, stay what they are.
+func (b Batch) In(s *snug.Scope) (x, y *snug.Tensor) {
+	y = snug.Upload(s, b.Y, b.Target...)
+	switch {
+	case b.X.I64 != nil:
+		return snug.Upload(s, b.X.I64, b.Shape...), y
+	case b.X.U8 != nil:
+		bytes := snug.Upload(s, b.X.U8, b.Shape...)
+		x = bytes.Cast(snug.Float32)
+		bytes.Free()
+		if b.Mean == nil {
+			return x.MulInPlace(snug.Upload(s, []float32{1. / 255})), y
+		}
+	default:
+		x = snug.Upload(s, b.X.F32, b.Shape...)
+	}
+	if b.Mean == nil {
+		return x, y
+	}
+	unit := float32(1)
+	if b.X.U8 != nil {
+		unit = 255
+	}
+	scale, offset := make([]float32, len(b.Mean)), make([]float32, len(b.Mean))
+	for c, mean := range b.Mean {
+		scale[c], offset[c] = 1/(unit*b.Std[c]), -mean/b.Std[c]
+	}
+	each := make([]int, len(b.Shape)-1) // one a channel: [3 1 1]
+	for i := range each {
+		each[i] = 1
+	}
+	each[0] = len(b.Mean)
+	return x.MulInPlace(snug.Upload(s, scale, each...)).AddInPlace(snug.Upload(s, offset, each...)), y
 }

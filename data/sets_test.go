@@ -2,6 +2,7 @@ package data
 
 import (
 	"hash/crc32"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -43,7 +44,7 @@ func nearest(t *testing.T, n int) float64 {
 	right := 0
 	for i := range asked {
 		b := sample(t, Shapes(asked, 2), i)
-		best, digit := 1<<60, int64(-1)
+		best, digit := math.MaxInt, int64(-1)
 		for _, k := range known {
 			d := 0
 			for j, v := range k.X.U8 {
