@@ -76,7 +76,7 @@ func place(t testing.TB, d *snug.Device, ps ...*snug.Param) {
 	}
 }
 
-func values(t testing.TB, p *snug.Param) (v []float64) {
+func valuesOf(t testing.TB, p *snug.Param) (v []float64) {
 	t.Helper()
 	if err := p.Device().Infer(bg, func(s *snug.Scope) (err error) {
 		v, err = snug.Download[float64](p.In(s))
