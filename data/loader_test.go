@@ -382,3 +382,19 @@ func TestAugment(t *testing.T) {
 		t.Errorf("%d places, want 9; %d sides, want 2", len(places), len(sides))
 	}
 }
+
+func BenchmarkLoader(b *testing.B) {
+	l, err := NewLoader(Shapes(1024, 1), LoaderConfig{Shuffle: true, Workers: 2, Augment: []Augment{Crop(2), Flip()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, err := range l.Batches(b.Context(), 64) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(1024*float64(b.N)/b.Elapsed().Seconds(), "samples/s")
+}

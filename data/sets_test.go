@@ -26,12 +26,12 @@ func TestShapesAreTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// They can be learned but do not repeat: the nearest of 1500 pictures mostly tells the
-// digit of a new one, and the nearest of 100 does not.
+// They can be learned but do not repeat: the nearest of many pictures mostly tells the
+// digit of a new one, and the nearest of few does not.
 func TestShapesCanBeLearned(t *testing.T) {
-	few, many := nearest(t, 100), nearest(t, 1500)
-	if !(many > 0.65 && few < 0.6) {
-		t.Errorf("nearest of 100: %.2f right, of 1500: %.2f", few, many)
+	few, many := nearest(t, 50), nearest(t, 800)
+	if !(many > 0.6 && few < 0.5) {
+		t.Errorf("nearest of 50: %.2f right, of 800: %.2f", few, many)
 	}
 }
 
@@ -40,7 +40,7 @@ func nearest(t *testing.T, n int) float64 {
 	for i := range n {
 		known = append(known, sample(t, Shapes(n, 1), i))
 	}
-	const asked = 100
+	const asked = 60
 	right := 0
 	for i := range asked {
 		b := sample(t, Shapes(asked, 2), i)
@@ -89,6 +89,29 @@ func TestSlices(t *testing.T) {
 	}
 	if _, err := Part(ds, 2, 4); err == nil {
 		t.Error("a part beyond the end")
+	}
+}
+
+func TestMeanStd(t *testing.T) {
+	ds, err := Slices([]uint8{0, 0, 255, 0, 255, 255, 51, 51}, []int64{0, 0}, Spec{Shape: []int{2, 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, std, err := MeanStd(ds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{0.5, 0.35, 0.5, math.Sqrt((1+2*0.04)/4 - 0.35*0.35)} {
+		if got := slices.Concat(mean, std)[i]; !(math.Abs(float64(got)-want) <= 1e-6) {
+			t.Errorf("means %v, deviations %v: number %d, want %v", mean, std, i, want)
+		}
+	}
+	c, err := NewCorpus("abc", 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := MeanStd(c); err == nil {
+		t.Error("tokens have a mean")
 	}
 }
 
