@@ -192,7 +192,11 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 		if relu {
 			y := b[2][:to-from]
 			norm(y, xs)
-			reluBackRow(nil, y, y, g, nil)
+			for i, v := range y {
+				if y[i] = g[i]; !(v > 0) {
+					y[i] = 0
+				}
+			}
 			g = y
 		}
 		return xs, g

@@ -1,0 +1,114 @@
+package snug_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/snug-ml/snug"
+	values "github.com/snug-ml/snug/internal/golden"
+	"github.com/snug-ml/snug/optest"
+)
+
+// batchNorm is in training: with x's own statistics.
+func batchNorm(x ...*snug.Tensor) *snug.Tensor {
+	mean, variance := x[0].MeanVariance()
+	return x[0].BatchNorm(mean, variance, x[1], x[2], 1e-5, true)
+}
+
+func batchNormReLU(x ...*snug.Tensor) *snug.Tensor {
+	mean, variance := x[0].MeanVariance()
+	return x[0].BatchNormReLU(mean, variance, x[1], x[2], 1e-5, true)
+}
+
+func TestBatchNorm(t *testing.T) {
+	shapes := [][][]int{
+		{{4, 3}, {3}, {3}}, {{2, 3, 5}, {3}, {3}}, {{2, 2, 3, 4}, {2}, {2}}, {{3, 1, 1, 1}, {1}, {1}},
+		{{0, 2}, {2}, {2}}, {{2, 0, 3}, {0}, {0}}, {{2, 1, 30, 30}, {1}, {1}},
+	}
+	optest.Run(t, optest.Op{Name: "batch norm", F: batchNorm, Shapes: shapes, Large: [][]int{{8, 40, 17, 13}, {40}, {40}}})
+	optest.Run(t, optest.Op{Name: "batch norm relu", F: batchNormReLU, Shapes: shapes, Large: [][]int{{8, 40, 17, 13}, {40}, {40}}})
+	optest.Run(t, optest.Op{Name: "columns", F: batchNorm, Large: [][]int{{200, 300}, {300}, {300}}, Shapes: shapes[:1]})
+	optest.Run(t, optest.Op{Name: "columns relu", F: batchNormReLU, Large: [][]int{{200, 300}, {300}, {300}}, Shapes: shapes[:1]})
+	for _, d := range []int{1, 2} {
+		name := fmt.Sprintf("batchnorm%dd_train", 6-2*d) // 4d and 2d
+		optest.Run(t, optest.Op{Name: name, F: batchNorm, Reference: golden(t, "layers", name)})
+	}
+}
+
+// With given statistics no gradient passes through them.
+func TestBatchNormEval(t *testing.T) {
+	given := func(x ...*snug.Tensor) *snug.Tensor { return x[0].BatchNorm(x[3], x[4], x[1], x[2], 1e-5, false) }
+	inputs := []optest.Input{{}, {}, {}, {Constant: true}, {Constant: true, Draw: optest.Uniform(0.5, 2).Draw}}
+	optest.Run(t, optest.Op{
+		Name: "given", F: given, Inputs: inputs,
+		Shapes: [][][]int{{{2, 3, 4}, {3}, {3}, {3}, {3}}, {{2, 3}, {3}, {3}, {3}, {3}}},
+	})
+	optest.Run(t, optest.Op{
+		Name: "given relu", Inputs: inputs,
+		F:      func(x ...*snug.Tensor) *snug.Tensor { return x[0].BatchNormReLU(x[3], x[4], x[1], x[2], 1e-5, false) },
+		Shapes: [][][]int{{{2, 3, 4}, {3}, {3}, {3}, {3}}, {{2, 3}, {3}, {3}, {3}, {3}}},
+	})
+	f := values.Load(t, "layers")
+	for _, name := range []string{"batchnorm4d_eval", "batchnorm2d_eval"} {
+		r := golden(t, "layers", name)
+		for _, role := range []string{"running_mean", "running_var"} {
+			a, ok := f.Tensor(name, role)
+			if !ok {
+				t.Fatal(name, role)
+			}
+			r.Inputs = append(r.Inputs, optest.Array{Shape: a.Shape, Values: a.F})
+			r.Gradients = append(r.Gradients, optest.Array{})
+		}
+		optest.Run(t, optest.Op{Name: name, F: given, Inputs: inputs, Reference: r})
+	}
+}
+
+// Statistics of values that lie far from 0 keep their digits.
+func TestMeanVariance(t *testing.T) {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = d.Infer(t.Context(), func(s *snug.Scope) error {
+		x := make([]float32, 2*3*64)
+		for i := range x {
+			x[i] = 1e4 + float32(i%4)
+		}
+		mean, variance := snug.Upload(s, x, 2, 3, 64).MeanVariance()
+		for _, c := range []struct {
+			t    *snug.Tensor
+			want float32
+		}{{mean, 1e4 + 1.5}, {variance, 1.25}} {
+			got, err := snug.Download[float32](c.t)
+			if err != nil {
+				return err
+			}
+			for _, v := range got {
+				if !(v == c.want) {
+					t.Errorf("%v, want %v", got, c.want)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBatchNormRefuses(t *testing.T) {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for _, shapes := range [][2][]int{{{4}, {4}}, {{4, 3}, {4}}} {
+		err := d.Infer(t.Context(), func(s *snug.Scope) error {
+			v := snug.Zeros(s, snug.Float32, shapes[1]...)
+			snug.Zeros(s, snug.Float32, shapes[0]...).BatchNorm(v, v, v, v, 1e-5, false)
+			return nil
+		})
+		wantError(t, err, snug.ErrShape)
+	}
+}
