@@ -8,8 +8,6 @@ import (
 	"github.com/snug-ml/snug"
 )
 
-// Schedule is a factor on the rate for a step; pure, so nothing to save.
-type Schedule func(step int64) float64
 
 // Scaler is what amp.Scaler is.
 type Scaler interface {

@@ -1,0 +1,192 @@
+package host
+
+import (
+	"math"
+	"sync"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+func init() {
+	optimizer("sgd", sgd[float32], sgd[float64])
+	optimizer("sgd momentum", sgdMomentum[float32], sgdMomentum[float64])
+	optimizer("adam", adam[float32], adam[float64])
+	optimizer("rmsprop", rmsprop[float32], rmsprop[float64])
+	optimizer("adagrad", adagrad[float32], adagrad[float64])
+	optimizer("adadelta", adadelta[float32], adadelta[float64])
+	optimizer("nadam", nadam[float32], nadam[float64])
+	optimizer("adamax", adamax[float32], adamax[float64])
+}
+
+// states are the arrays that a step changes beside the weights.
+type states[T number] [4][]T
+
+// optimizer registers a step over runs of weights w, gradients g and states s. 16-bit
+// values pass through a buffer, so that a step needs no memory of the device.
+func optimizer(name string, f32 step[float32], f64 step[float64]) {
+	k := updates(f32)
+	driver.Register(name, driver.Float32, backend, k)
+	driver.Register(name, driver.BFloat16, backend, k)
+	driver.Register(name, driver.Float16, backend, k)
+	driver.Register(name, driver.Float64, backend, updates(f64))
+}
+
+type step[T number] func(f []float64, w, g []T, s *states[T])
+
+func updates[T number](f step[T]) driver.Kernel {
+	buffers := &sync.Pool{New: func() any { return new([6][chunk]T) }}
+	return driver.Kernel{Run: func(a *driver.Args) {
+		all := append(append([]driver.Array{}, a.In[0]), a.Out...) // gradient, weights, states
+		par.Range(a.Threads, a.In[0].Len(), grain, func(lo, hi int) {
+			buf := buffers.Get().(*[6][chunk]T)
+			defer buffers.Put(buf)
+			for at := lo; at < hi; at += chunk {
+				end := min(at+chunk, hi)
+				var v [6][]T
+				for i := range all {
+					if t, ok := typed[T](&all[i]); ok {
+						v[i] = t[at:end]
+					} else {
+						v[i] = buf[i][:end-at]
+						load[T](&all[i])(v[i], at, 1)
+					}
+				}
+				f(a.F, v[1], v[0], (*states[T])(v[2:]))
+				for i := 1; i < len(all); i++ {
+					if _, ok := typed[T](&all[i]); !ok {
+						store[T](&all[i])(v[i], at, 1)
+					}
+				}
+			}
+		})
+	}}
+}
+
+// F: rate, decay.
+func sgd[T float32 | float64](f []float64, w, g []T, _ *states[T]) {
+	rate, decay := T(f[0]), T(f[1])
+	g = g[:len(w)]
+	for i := range w {
+		w[i] -= rate * (g[i] + decay*w[i])
+	}
+}
+
+// F: rate, decay, momentum, 1 − dampening, Nesterov. State: momentum.
+func sgdMomentum[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	rate, decay, mu, damp, nesterov := T(f[0]), T(f[1]), T(f[2]), T(f[3]), f[4] != 0
+	m := s[0][:len(w)]
+	g = g[:len(w)]
+	for i := range w {
+		d := g[i] + decay*w[i]
+		v := mu*m[i] + damp*d
+		m[i] = v
+		if nesterov {
+			v = d + mu*v
+		}
+		w[i] -= rate * v
+	}
+}
+
+// F: rate, decay of the gradient, β1, β2, ε, 1 − β1ᵗ, 1 − β2ᵗ, decay of the weights.
+// States: mean, square and, for AMSGrad, the largest square.
+func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	decay, b1, b2, eps := T(f[1]), T(f[2]), T(f[3]), T(f[4])
+	size, root := T(f[0]/f[5]), T(1/math.Sqrt(f[6]))
+	keep := T(1 - f[0]*f[7])
+	m, v := s[0][:len(w)], s[1][:len(w)]
+	g = g[:len(w)]
+	for i := range w {
+		x := w[i] * keep
+		d := g[i] + decay*x
+		m[i] += (1 - b1) * (d - m[i])
+		v[i] = b2*v[i] + (1-b2)*d*d
+		q := v[i]
+		if s[2] != nil {
+			q = max(s[2][i], q)
+			s[2][i] = q
+		}
+		w[i] = x - size*m[i]/(sqrt(q)*root+eps)
+	}
+}
+
+// F: rate, decay, α, ε, momentum, whether it is centered. States: square, momentum, mean.
+func rmsprop[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	rate, decay, alpha, eps, mu, centered := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4]), f[5] != 0
+	v := s[0]
+	next := s[1:]
+	var buf, mean []T
+	if mu != 0 {
+		buf, next = next[0], next[1:]
+	}
+	if centered {
+		mean = next[0]
+	}
+	for i := range w {
+		d := g[i] + decay*w[i]
+		v[i] = alpha*v[i] + (1-alpha)*d*d
+		q := v[i]
+		if centered {
+			mean[i] += (1 - alpha) * (d - mean[i])
+			q -= mean[i] * mean[i]
+		}
+		d /= sqrt(q) + eps
+		if mu != 0 {
+			d += mu * buf[i]
+			buf[i] = d
+		}
+		w[i] -= rate * d
+	}
+}
+
+// F: rate, decay, ε. State: sum of squares.
+func adagrad[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	rate, decay, eps := T(f[0]), T(f[1]), T(f[2])
+	for i := range w {
+		d := g[i] + decay*w[i]
+		s[0][i] += d * d
+		w[i] -= rate * d / (sqrt(s[0][i]) + eps)
+	}
+}
+
+// F: rate, decay, ρ, ε. States: squares of gradients and of changes.
+func adadelta[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	rate, decay, rho, eps := T(f[0]), T(f[1]), T(f[2]), T(f[3])
+	v, u := s[0], s[1]
+	for i := range w {
+		d := g[i] + decay*w[i]
+		v[i] = rho*v[i] + (1-rho)*d*d
+		d *= sqrt(u[i]+eps) / sqrt(v[i]+eps)
+		u[i] = rho*u[i] + (1-rho)*d*d
+		w[i] -= rate * d
+	}
+}
+
+// F: rate on the gradient, decay, β1, β2, ε, rate on the mean, 1 − β2ᵗ. States: mean,
+// square.
+func nadam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	onGrad, decay, b1, b2, eps, onMean, c2 := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4]), T(f[5]), T(f[6])
+	m, v := s[0], s[1]
+	for i := range w {
+		d := g[i] + decay*w[i]
+		m[i] += (1 - b1) * (d - m[i])
+		v[i] = b2*v[i] + (1-b2)*d*d
+		w[i] -= (onGrad*d + onMean*m[i]) / (sqrt(v[i]/c2) + eps)
+	}
+}
+
+// F: rate/(1 − β1ᵗ), decay, β1, β2, ε. States: mean, largest.
+func adamax[T float32 | float64](f []float64, w, g []T, s *states[T]) {
+	rate, decay, b1, b2, eps := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4])
+	m, u := s[0], s[1]
+	for i := range w {
+		d := g[i] + decay*w[i]
+		m[i] += (1 - b1) * (d - m[i])
+		u[i] = max(b2*u[i], abs(d)+eps)
+		w[i] -= rate * m[i] / u[i]
+	}
+}
+
+func sqrt[T float32 | float64](x T) T { return T(math.Sqrt(float64(x))) }
+
+func abs[T float32 | float64](x T) T { return T(math.Abs(float64(x))) }
