@@ -77,7 +77,9 @@ func convWorkspace[T floating](cv Conv, pass Pass, threads int) int64 {
 func ConvForward[T floating](threads int, cv Conv, x, w, bias, y []T, work []byte) {
 	cv = cv.pointwise()
 	c := newConvForward[T](cv, threads, newArena(work))
-	c.sweeps[0].pack(w)
+	for i := range c.sweeps {
+		c.sweeps[i].pack(threads, w)
+	}
 	c.run(x, bias, y)
 }
 
@@ -86,7 +88,7 @@ func ConvBackwardData[T floating](threads int, cv Conv, dy, w, dx []T, work []by
 	cv = cv.pointwise()
 	c := newConvBackward[T](cv, threads, newArena(work))
 	for i := range c.sweeps {
-		c.sweeps[i].pack(w)
+		c.sweeps[i].pack(threads, w)
 	}
 	c.run(dy, nil, dx)
 }
@@ -94,6 +96,7 @@ func ConvBackwardData[T floating](threads int, cv Conv, dy, w, dx []T, work []by
 // A conv is what forward and data gradient share: sweeps of packed weights over padded images.
 type conv[T floating] struct {
 	n, groups int
+	together  int     // images, so that small ones do not each need all weights anew
 	from      padding // of one group of an image
 	to        image   // one group of an image
 	sweeps    []sweep[T]
@@ -106,30 +109,34 @@ type conv[T floating] struct {
 // An image has channels of lines of columns.
 type image struct{ channels, lines, cols int }
 
-func (m image) len() int { return m.channels * m.lines * m.cols }
+func (m image) size() int { return m.lines * m.cols }
+func (m image) len() int  { return m.channels * m.size() }
+
+// fewPixels is how many a group of images should have at least.
+const fewPixels = 64
 
 func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	oh, ow := cv.OH(), cv.OW()
 	h := forwardAxis(cv.H, oh, cv.KH, cv.SH, cv.PH, cv.DH)
 	w := forwardAxis(cv.W, ow, cv.KW, cv.SW, cv.PW, cv.DW)
-	c := &conv[T]{n: cv.N, groups: cv.G, from: newPadding(cv.C/cv.G, h, w), to: image{cv.O / cv.G, oh, ow}, strided: [2]int{1, 1}}
-	s := newSweep[T](c.to, c.to, cv.G, cv.C/cv.G*cv.KH*cv.KW, a)
-	if s.tiles != nil {
-		k := 0
-		for i := range cv.C / cv.G {
-			for y := range cv.KH {
-				for x := range cv.KW {
-					s.off[k] = int32(c.from.at(i, h.phase(y), w.phase(x), y*cv.DH/cv.SH, x*cv.DW/cv.SW))
-					s.from[k] = int32(k)
-					k++
-				}
-			}
-		}
-		s.row, s.group = k, c.to.channels*k
-		s.setTiles(c.from.w.size)
+	c := &conv[T]{n: cv.N, groups: cv.G, to: image{cv.O / cv.G, oh, ow}, strided: [2]int{1, 1}}
+	if c.n*c.groups*c.to.len() == 0 {
+		return c
 	}
+	to := c.to
+	if cv.join(c.to.channels, oh, ow) {
+		w = w.joined(ow, cv.KW)
+		to.lines, to.cols = 1, c.to.size()
+	}
+	c.from = newPadding(cv.C/cv.G, h, w)
+	s := newSweep[T](to, to, cv.G, cv.C/cv.G*cv.KH*cv.KW, a)
+	for k := range s.off {
+		s.off[k] = int32(c.from.meets(k/(cv.KH*cv.KW), k/cv.KW%cv.KH, k%cv.KW))
+		s.from[k] = int32(k)
+	}
+	s.row, s.group = s.k, c.to.channels*s.k
 	c.sweeps = []sweep[T]{s}
-	c.slots(threads, a)
+	c.share(threads, a)
 	return c
 }
 
@@ -138,7 +145,16 @@ func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	h := backwardAxis(cv.H, cv.OH(), cv.KH, cv.SH, cv.PH, cv.DH)
 	w := backwardAxis(cv.W, cv.OW(), cv.KW, cv.SW, cv.PW, cv.DW)
-	c := &conv[T]{n: cv.N, groups: cv.G, from: newPadding(cv.O/cv.G, h, w), to: image{cv.C / cv.G, cv.H, cv.W}, strided: [2]int{cv.SH, cv.SW}}
+	c := &conv[T]{n: cv.N, groups: cv.G, to: image{cv.C / cv.G, cv.H, cv.W}, strided: [2]int{cv.SH, cv.SW}}
+	if c.n*c.groups*c.to.len() == 0 {
+		return c
+	}
+	join := c.strided == [2]int{1, 1} && cv.join(c.to.channels, cv.H, cv.W)
+	if join {
+		w.pad = (cv.KW-1)*cv.DW - cv.PW
+		w = w.joined(cv.W, cv.KW)
+	}
+	c.from = newPadding(cv.O/cv.G, h, w)
 	for rh := range cv.SH {
 		for rw := range cv.SW {
 			u, lines := phaseRange(cv.H, cv.SH, cv.PH, rh)
@@ -146,111 +162,139 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 			if lines == 0 || cols == 0 {
 				continue
 			}
+			meet := func(k int) (h, w int, ok bool) {
+				h, w = k/cv.KW*cv.DH-rh, k%cv.KW*cv.DW-rw
+				return h / cv.SH, w / cv.SW, h%cv.SH == 0 && w%cv.SW == 0
+			}
 			taps := 0
 			for k := range cv.KH * cv.KW {
-				if k/cv.KW*cv.DH%cv.SH == rh && k%cv.KW*cv.DW%cv.SW == rw {
+				if _, _, ok := meet(k); ok {
 					taps++
 				}
 			}
-			to := c.to
-			if cv.SH > 1 || cv.SW > 1 {
-				to.lines, to.cols = lines, cols
+			to := image{c.to.channels, lines, cols}
+			if join {
+				to.lines, to.cols = 1, lines*cols
 			}
-			s := newSweep[T](image{c.to.channels, lines, cols}, to, cv.G, cv.O/cv.G*taps, a)
+			s := newSweep[T](to, to, cv.G, cv.O/cv.G*taps, a)
 			s.at = (u*cv.SH+rh-cv.PH)*cv.W + v*cv.SW + rw - cv.PW
 			s.row = cv.KH * cv.KW
 			s.group = cv.O / cv.G * c.to.channels * s.row
-			if s.tiles != nil {
-				i := 0
-				for o := range cv.O / cv.G {
-					for k := range cv.KH * cv.KW {
-						kh, kw := k/cv.KW*cv.DH-rh, k%cv.KW*cv.DW-rw
-						if kh%cv.SH == 0 && kw%cv.SW == 0 {
-							s.off[i] = int32(c.from.at(o, 0, 0, u-kh/cv.SH+h.pad, v-kw/cv.SW+w.pad))
-							s.from[i] = int32(o*c.to.channels*s.row + k)
-							i++
-						}
-					}
+			for i, k := 0, 0; i < len(s.off); k++ {
+				o, k := k/s.row, k%s.row
+				eh, ew, ok := meet(k)
+				switch {
+				case !ok:
+					continue
+				case join:
+					s.off[i] = int32(c.from.at(o, 0, cv.KW-1-k%cv.KW, u-eh+h.pad, 0))
+				default:
+					s.off[i] = int32(c.from.at(o, 0, 0, u-eh+h.pad, v-ew+w.pad))
 				}
-				s.setTiles(c.from.w.size)
+				s.from[i] = int32(o*c.to.channels*s.row + k)
+				i++
 			}
 			c.sweeps = append(c.sweeps, s)
 		}
 	}
-	c.slots(threads, a)
+	c.share(threads, a)
 	return c
 }
 
-func (c *conv[T]) slots(threads int, a *arena) {
+// share shares the work out: the images, together with what each thread needs.
+func (c *conv[T]) share(threads int, a *arena) {
+	pixels := c.to.size() / (c.strided[0] * c.strided[1])
+	c.together = min(c.n, max(1, fewPixels/max(1, pixels)))
 	threads = resolve(threads)
-	tasks := c.n * c.groups
-	if c.to.len() == 0 {
-		tasks = 0
-	}
+	tasks := (c.n + c.together - 1) / c.together * c.groups
 	c.parts = 1
-	if tasks > 0 && tasks < threads {
+	if tasks < threads {
 		c.parts = min((threads+tasks-1)/tasks, (c.to.channels+maxRows-1)/maxRows)
 	}
-	for range min(threads, tasks*c.parts) {
-		c.images = append(c.images, take[T](a, c.from.len()))
-		var r []T
+	most := 0
+	for i := range c.sweeps {
+		s := &c.sweeps[i]
+		distance := c.groups * c.to.len()
 		if c.strided != [2]int{1, 1} {
-			most := 0
-			for i := range c.sweeps {
-				most = max(most, c.sweeps[i].to.len())
-			}
-			r = take[T](a, most)
+			distance = s.to.len()
+			most = max(most, c.together*distance)
 		}
-		c.results = append(c.results, r)
+		for j, n := range []int{c.together, c.n % c.together} {
+			s.tiles[j] = s.tilesOf(n, c.from.w.size, c.from.len(), distance, a)
+		}
+	}
+	for range min(threads, tasks*c.parts) {
+		c.images = append(c.images, take[T](a, c.together*c.from.len()))
+		c.results = append(c.results, take[T](a, most))
 	}
 }
 
 func (c *conv[T]) run(x, bias, y []T) {
 	var next atomic.Int64
 	par.For(len(c.images), len(c.images), func(slot int) {
-		for i := int(next.Add(1)) - 1; i < c.n*c.groups*c.parts; i = int(next.Add(1)) - 1 {
-			c.part(slot, i/c.parts, i%c.parts, x, bias, y)
+		for {
+			i := int(next.Add(1)) - 1
+			part, group, n := i%c.parts, i/c.parts%c.groups, i/c.parts/c.groups*c.together
+			if n >= c.n {
+				break
+			}
+			c.part(slot, n, group, part, x, bias, y)
 		}
 	})
 }
 
-// part computes some channels of group i%groups of image i/groups.
-func (c *conv[T]) part(slot, i, part int, x, bias, y []T) {
-	group := i % c.groups
-	src, size := c.images[slot], c.to.lines*c.to.cols
-	pad(&c.from, src, x[i*c.from.image.len():][:c.from.image.len()])
+// part computes some channels of a group of the images from n on.
+func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
+	images, tiles := min(c.together, c.n-n), 0
+	if images < c.together {
+		tiles = 1
+	}
+	src, size := c.images[slot], c.to.size()
+	for i := range images {
+		from := x[((n+i)*c.groups+group)*c.from.image.len():][:c.from.image.len()]
+		pad(&c.from, src[i*c.from.len():], from)
+	}
 	panels := (c.to.channels + maxRows - 1) / maxRows
 	p0, p1 := part*panels/c.parts, (part+1)*panels/c.parts
 	r0, r1 := p0*c.to.channels/panels, p1*c.to.channels/panels
-	dst := y[i*c.to.len():][:c.to.len()]
-	if c.results[slot] == nil {
-		s := &c.sweeps[0]
-		switch {
-		case bias != nil:
-			for r := r0; r < r1; r++ {
-				fill(dst[r*size:][:size], bias[group*c.to.channels+r])
+	dst := y[(n*c.groups+group)*c.to.len():]
+	unstrided := c.strided == [2]int{1, 1}
+	for i := range images {
+		for r := r0; r < r1; r++ {
+			d := dst[i*c.groups*c.to.len()+r*size:][:size]
+			switch {
+			case bias != nil:
+				fill(d, bias[group*c.to.channels+r])
+			case !unstrided || c.sweeps[0].k == 0: // pixels that no weight reaches
+				clear(d)
 			}
-		case s.k == 0:
-			clear(dst[r0*size : r1*size])
 		}
-		s.run(group, p0, p1, src, dst, bias != nil)
+	}
+	if unstrided {
+		s := &c.sweeps[0]
+		s.run(group, p0, p1, src, dst, s.tiles[tiles], bias != nil)
 		return
 	}
-	clear(dst[r0*size : r1*size]) // pixels that no weight reaches
 	for j := range c.sweeps {
 		s := &c.sweeps[j]
 		if s.k == 0 {
 			continue
 		}
-		s.run(group, p0, p1, src, c.results[slot], false)
-		for r := r0; r < r1; r++ {
-			for l := range s.to.lines {
-				line := c.results[slot][(r*s.to.lines+l)*s.to.cols:][:s.to.cols]
-				d := dst[r*size+s.at+l*c.strided[0]*c.to.cols:]
-				for q, v := range line {
-					d[q*c.strided[1]] = v
-				}
+		s.run(group, p0, p1, src, c.results[slot], s.tiles[tiles], false)
+		for i := range images {
+			for r := r0; r < r1; r++ {
+				from := c.results[slot][i*s.to.len()+r*s.to.size():][:s.to.size()]
+				c.scatter(s, dst[i*c.groups*c.to.len()+r*size+s.at:], from)
 			}
+		}
+	}
+}
+
+func (c *conv[T]) scatter(s *sweep[T], dst, from []T) {
+	for l := range s.to.lines {
+		d := dst[l*c.strided[0]*c.to.cols:]
+		for q, v := range from[l*s.to.cols:][:s.to.cols] {
+			d[q*c.strided[1]] = v
 		}
 	}
 }

@@ -4,19 +4,26 @@
 
 #include "textflag.h"
 
-// func conv32_1(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+// func conv32_1(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 // Requires: AVX, FMA3
 TEXT ·conv32_1(SB), NOSPLIT, $0-80
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   b2+40(FP), DX
-	MOVQ   off+32(FP), R8
-	ADDQ   DI, DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	SUBQ   $0x04, CX
-	JL     tail
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+	MOVQ masks+72(FP), R12
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	SUBQ    $0x04, CX
+	JL      tail
 
 loop:
 	MOVLQSX      (R8), AX
@@ -66,13 +73,17 @@ one:
 
 done:
 	MOVQ       c+24(FP), AX
-	MOVQ       c2+48(FP), R9
-	MOVQ       ldc+56(FP), BX
-	MOVQ       acc+64(FP), CX
-	MOVQ       mask+72(FP), DX
-	ADDQ       AX, R9
-	TESTQ      DX, DX
+	MOVQ       ldc+40(FP), BX
+	MOVQ       acc+48(FP), CX
+	MOVLQSX    8(R10), DX
+	LEAQ       (AX)(DX*4), AX
+	MOVLQSX    12(R10), DX
+	LEAQ       (AX)(DX*4), R9
+	MOVLQSX    16(R10), DX
+	CMPQ       DX, $0x50
 	JE         full
+	SHLQ       $0x06, DX
+	ADDQ       R12, DX
 	VMOVUPS    (DX), Y14
 	VMOVUPS    32(DX), Y15
 	TESTQ      CX, CX
@@ -85,16 +96,14 @@ done:
 	VADDPS     Y13, Y1, Y1
 	VMASKMOVPS Y1, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 maskedStore:
 	VMASKMOVPS Y0, Y14, (AX)
 	ADDQ       BX, AX
 	VMASKMOVPS Y1, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 full:
 	TESTQ   CX, CX
@@ -105,32 +114,43 @@ full:
 	VADDPS  (R9), Y1, Y1
 	VMOVUPS Y1, (R9)
 	ADDQ    BX, R9
-	VZEROUPPER
-	RET
+	JMP     next
 
 store:
 	VMOVUPS Y0, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Y1, (R9)
 	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
 	VZEROUPPER
 	RET
 
-// func conv32_2(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+// func conv32_2(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 // Requires: AVX, FMA3
 TEXT ·conv32_2(SB), NOSPLIT, $0-80
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   b2+40(FP), DX
-	MOVQ   off+32(FP), R8
-	ADDQ   DI, DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	SUBQ   $0x04, CX
-	JL     tail
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+	MOVQ masks+72(FP), R12
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	SUBQ    $0x04, CX
+	JL      tail
 
 loop:
 	MOVLQSX      (R8), AX
@@ -195,13 +215,17 @@ one:
 
 done:
 	MOVQ       c+24(FP), AX
-	MOVQ       c2+48(FP), R9
-	MOVQ       ldc+56(FP), BX
-	MOVQ       acc+64(FP), CX
-	MOVQ       mask+72(FP), DX
-	ADDQ       AX, R9
-	TESTQ      DX, DX
+	MOVQ       ldc+40(FP), BX
+	MOVQ       acc+48(FP), CX
+	MOVLQSX    8(R10), DX
+	LEAQ       (AX)(DX*4), AX
+	MOVLQSX    12(R10), DX
+	LEAQ       (AX)(DX*4), R9
+	MOVLQSX    16(R10), DX
+	CMPQ       DX, $0x50
 	JE         full
+	SHLQ       $0x06, DX
+	ADDQ       R12, DX
 	VMOVUPS    (DX), Y14
 	VMOVUPS    32(DX), Y15
 	TESTQ      CX, CX
@@ -222,8 +246,7 @@ done:
 	VADDPS     Y13, Y3, Y3
 	VMASKMOVPS Y3, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 maskedStore:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -234,8 +257,7 @@ maskedStore:
 	ADDQ       BX, AX
 	VMASKMOVPS Y3, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 full:
 	TESTQ   CX, CX
@@ -252,8 +274,7 @@ full:
 	VADDPS  (R9), Y3, Y3
 	VMOVUPS Y3, (R9)
 	ADDQ    BX, R9
-	VZEROUPPER
-	RET
+	JMP     next
 
 store:
 	VMOVUPS Y0, (AX)
@@ -264,26 +285,38 @@ store:
 	ADDQ    BX, AX
 	VMOVUPS Y3, (R9)
 	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
 	VZEROUPPER
 	RET
 
-// func conv32_3(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+// func conv32_3(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 // Requires: AVX, FMA3
 TEXT ·conv32_3(SB), NOSPLIT, $0-80
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   b2+40(FP), DX
-	MOVQ   off+32(FP), R8
-	ADDQ   DI, DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	SUBQ   $0x04, CX
-	JL     tail
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+	MOVQ masks+72(FP), R12
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	SUBQ    $0x04, CX
+	JL      tail
 
 loop:
 	MOVLQSX      (R8), AX
@@ -363,13 +396,17 @@ one:
 
 done:
 	MOVQ       c+24(FP), AX
-	MOVQ       c2+48(FP), R9
-	MOVQ       ldc+56(FP), BX
-	MOVQ       acc+64(FP), CX
-	MOVQ       mask+72(FP), DX
-	ADDQ       AX, R9
-	TESTQ      DX, DX
+	MOVQ       ldc+40(FP), BX
+	MOVQ       acc+48(FP), CX
+	MOVLQSX    8(R10), DX
+	LEAQ       (AX)(DX*4), AX
+	MOVLQSX    12(R10), DX
+	LEAQ       (AX)(DX*4), R9
+	MOVLQSX    16(R10), DX
+	CMPQ       DX, $0x50
 	JE         full
+	SHLQ       $0x06, DX
+	ADDQ       R12, DX
 	VMOVUPS    (DX), Y14
 	VMOVUPS    32(DX), Y15
 	TESTQ      CX, CX
@@ -398,8 +435,7 @@ done:
 	VADDPS     Y13, Y5, Y5
 	VMASKMOVPS Y5, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 maskedStore:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -414,8 +450,7 @@ maskedStore:
 	ADDQ       BX, AX
 	VMASKMOVPS Y5, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 full:
 	TESTQ   CX, CX
@@ -438,8 +473,7 @@ full:
 	VADDPS  (R9), Y5, Y5
 	VMOVUPS Y5, (R9)
 	ADDQ    BX, R9
-	VZEROUPPER
-	RET
+	JMP     next
 
 store:
 	VMOVUPS Y0, (AX)
@@ -454,28 +488,40 @@ store:
 	ADDQ    BX, AX
 	VMOVUPS Y5, (R9)
 	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
 	VZEROUPPER
 	RET
 
-// func conv32_4(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+// func conv32_4(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 // Requires: AVX, FMA3
 TEXT ·conv32_4(SB), NOSPLIT, $0-80
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   b2+40(FP), DX
-	MOVQ   off+32(FP), R8
-	ADDQ   DI, DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	SUBQ   $0x04, CX
-	JL     tail
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+	MOVQ masks+72(FP), R12
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	SUBQ    $0x04, CX
+	JL      tail
 
 loop:
 	MOVLQSX      (R8), AX
@@ -570,13 +616,17 @@ one:
 
 done:
 	MOVQ       c+24(FP), AX
-	MOVQ       c2+48(FP), R9
-	MOVQ       ldc+56(FP), BX
-	MOVQ       acc+64(FP), CX
-	MOVQ       mask+72(FP), DX
-	ADDQ       AX, R9
-	TESTQ      DX, DX
+	MOVQ       ldc+40(FP), BX
+	MOVQ       acc+48(FP), CX
+	MOVLQSX    8(R10), DX
+	LEAQ       (AX)(DX*4), AX
+	MOVLQSX    12(R10), DX
+	LEAQ       (AX)(DX*4), R9
+	MOVLQSX    16(R10), DX
+	CMPQ       DX, $0x50
 	JE         full
+	SHLQ       $0x06, DX
+	ADDQ       R12, DX
 	VMOVUPS    (DX), Y14
 	VMOVUPS    32(DX), Y15
 	TESTQ      CX, CX
@@ -613,8 +663,7 @@ done:
 	VADDPS     Y13, Y7, Y7
 	VMASKMOVPS Y7, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 maskedStore:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -633,8 +682,7 @@ maskedStore:
 	ADDQ       BX, AX
 	VMASKMOVPS Y7, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 full:
 	TESTQ   CX, CX
@@ -663,8 +711,7 @@ full:
 	VADDPS  (R9), Y7, Y7
 	VMOVUPS Y7, (R9)
 	ADDQ    BX, R9
-	VZEROUPPER
-	RET
+	JMP     next
 
 store:
 	VMOVUPS Y0, (AX)
@@ -683,30 +730,42 @@ store:
 	ADDQ    BX, AX
 	VMOVUPS Y7, (R9)
 	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
 	VZEROUPPER
 	RET
 
-// func conv32_5(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+// func conv32_5(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 // Requires: AVX, FMA3
 TEXT ·conv32_5(SB), NOSPLIT, $0-80
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   b2+40(FP), DX
-	MOVQ   off+32(FP), R8
-	ADDQ   DI, DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	SUBQ   $0x04, CX
-	JL     tail
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+	MOVQ masks+72(FP), R12
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	SUBQ    $0x04, CX
+	JL      tail
 
 loop:
 	MOVLQSX      (R8), AX
@@ -816,13 +875,17 @@ one:
 
 done:
 	MOVQ       c+24(FP), AX
-	MOVQ       c2+48(FP), R9
-	MOVQ       ldc+56(FP), BX
-	MOVQ       acc+64(FP), CX
-	MOVQ       mask+72(FP), DX
-	ADDQ       AX, R9
-	TESTQ      DX, DX
+	MOVQ       ldc+40(FP), BX
+	MOVQ       acc+48(FP), CX
+	MOVLQSX    8(R10), DX
+	LEAQ       (AX)(DX*4), AX
+	MOVLQSX    12(R10), DX
+	LEAQ       (AX)(DX*4), R9
+	MOVLQSX    16(R10), DX
+	CMPQ       DX, $0x50
 	JE         full
+	SHLQ       $0x06, DX
+	ADDQ       R12, DX
 	VMOVUPS    (DX), Y14
 	VMOVUPS    32(DX), Y15
 	TESTQ      CX, CX
@@ -867,8 +930,7 @@ done:
 	VADDPS     Y13, Y9, Y9
 	VMASKMOVPS Y9, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 maskedStore:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -891,8 +953,7 @@ maskedStore:
 	ADDQ       BX, AX
 	VMASKMOVPS Y9, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 full:
 	TESTQ   CX, CX
@@ -927,8 +988,7 @@ full:
 	VADDPS  (R9), Y9, Y9
 	VMOVUPS Y9, (R9)
 	ADDQ    BX, R9
-	VZEROUPPER
-	RET
+	JMP     next
 
 store:
 	VMOVUPS Y0, (AX)
@@ -951,32 +1011,44 @@ store:
 	ADDQ    BX, AX
 	VMOVUPS Y9, (R9)
 	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
 	VZEROUPPER
 	RET
 
-// func conv32_6(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+// func conv32_6(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 // Requires: AVX, FMA3
 TEXT ·conv32_6(SB), NOSPLIT, $0-80
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   b+16(FP), DI
-	MOVQ   b2+40(FP), DX
-	MOVQ   off+32(FP), R8
-	ADDQ   DI, DX
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-	SUBQ   $0x04, CX
-	JL     tail
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+	MOVQ masks+72(FP), R12
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VXORPS  Y8, Y8, Y8
+	VXORPS  Y9, Y9, Y9
+	VXORPS  Y10, Y10, Y10
+	VXORPS  Y11, Y11, Y11
+	SUBQ    $0x04, CX
+	JL      tail
 
 loop:
 	MOVLQSX      (R8), AX
@@ -1101,13 +1173,17 @@ one:
 
 done:
 	MOVQ       c+24(FP), AX
-	MOVQ       c2+48(FP), R9
-	MOVQ       ldc+56(FP), BX
-	MOVQ       acc+64(FP), CX
-	MOVQ       mask+72(FP), DX
-	ADDQ       AX, R9
-	TESTQ      DX, DX
+	MOVQ       ldc+40(FP), BX
+	MOVQ       acc+48(FP), CX
+	MOVLQSX    8(R10), DX
+	LEAQ       (AX)(DX*4), AX
+	MOVLQSX    12(R10), DX
+	LEAQ       (AX)(DX*4), R9
+	MOVLQSX    16(R10), DX
+	CMPQ       DX, $0x50
 	JE         full
+	SHLQ       $0x06, DX
+	ADDQ       R12, DX
 	VMOVUPS    (DX), Y14
 	VMOVUPS    32(DX), Y15
 	TESTQ      CX, CX
@@ -1160,8 +1236,7 @@ done:
 	VADDPS     Y13, Y11, Y11
 	VMASKMOVPS Y11, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 maskedStore:
 	VMASKMOVPS Y0, Y14, (AX)
@@ -1188,8 +1263,7 @@ maskedStore:
 	ADDQ       BX, AX
 	VMASKMOVPS Y11, Y15, (R9)
 	ADDQ       BX, R9
-	VZEROUPPER
-	RET
+	JMP        next
 
 full:
 	TESTQ   CX, CX
@@ -1230,8 +1304,7 @@ full:
 	VADDPS  (R9), Y11, Y11
 	VMOVUPS Y11, (R9)
 	ADDQ    BX, R9
-	VZEROUPPER
-	RET
+	JMP     next
 
 store:
 	VMOVUPS Y0, (AX)
@@ -1258,6 +1331,11 @@ store:
 	ADDQ    BX, AX
 	VMOVUPS Y11, (R9)
 	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
 	VZEROUPPER
 	RET
 
@@ -2098,5 +2176,120 @@ done:
 	VMOVUPS Y10, 320(AX)
 	VADDPS  352(AX), Y11, Y11
 	VMOVUPS Y11, 352(AX)
+	VZEROUPPER
+	RET
+
+// func transpose32(blocks int, src *float32, ss int, rows int, dst *float32, ds int)
+// Requires: AVX
+TEXT ·transpose32(SB), NOSPLIT, $0-48
+	MOVQ blocks+0(FP), CX
+	MOVQ src+8(FP), SI
+	MOVQ ss+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ dst+32(FP), DI
+	MOVQ ds+40(FP), R8
+
+block:
+	MOVQ    SI, R9
+	CMPQ    BX, $0x08
+	JE      all
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	VXORPS  Y2, Y2, Y2
+	VXORPS  Y3, Y3, Y3
+	VXORPS  Y4, Y4, Y4
+	VXORPS  Y5, Y5, Y5
+	VXORPS  Y6, Y6, Y6
+	VXORPS  Y7, Y7, Y7
+	VMOVUPS (R9), Y0
+	ADDQ    DX, R9
+	CMPQ    BX, $0x01
+	JE      loaded
+	VMOVUPS (R9), Y1
+	ADDQ    DX, R9
+	CMPQ    BX, $0x02
+	JE      loaded
+	VMOVUPS (R9), Y2
+	ADDQ    DX, R9
+	CMPQ    BX, $0x03
+	JE      loaded
+	VMOVUPS (R9), Y3
+	ADDQ    DX, R9
+	CMPQ    BX, $0x04
+	JE      loaded
+	VMOVUPS (R9), Y4
+	ADDQ    DX, R9
+	CMPQ    BX, $0x05
+	JE      loaded
+	VMOVUPS (R9), Y5
+	ADDQ    DX, R9
+	CMPQ    BX, $0x06
+	JE      loaded
+	VMOVUPS (R9), Y6
+	ADDQ    DX, R9
+	CMPQ    BX, $0x07
+	JE      loaded
+
+all:
+	VMOVUPS (R9), Y0
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y1
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y2
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y3
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y4
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y5
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y6
+	ADDQ    DX, R9
+	VMOVUPS (R9), Y7
+
+loaded:
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y9
+	VUNPCKLPS  Y3, Y2, Y10
+	VUNPCKHPS  Y3, Y2, Y11
+	VUNPCKLPS  Y5, Y4, Y12
+	VUNPCKHPS  Y5, Y4, Y13
+	VUNPCKLPS  Y7, Y6, Y14
+	VUNPCKHPS  Y7, Y6, Y15
+	VUNPCKLPD  Y10, Y8, Y0
+	VUNPCKHPD  Y10, Y8, Y1
+	VUNPCKLPD  Y11, Y9, Y2
+	VUNPCKHPD  Y11, Y9, Y3
+	VUNPCKLPD  Y14, Y12, Y4
+	VUNPCKHPD  Y14, Y12, Y5
+	VUNPCKLPD  Y15, Y13, Y6
+	VUNPCKHPD  Y15, Y13, Y7
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VPERM2F128 $0x31, Y4, Y0, Y12
+	VPERM2F128 $0x20, Y5, Y1, Y9
+	VPERM2F128 $0x31, Y5, Y1, Y13
+	VPERM2F128 $0x20, Y6, Y2, Y10
+	VPERM2F128 $0x31, Y6, Y2, Y14
+	VPERM2F128 $0x20, Y7, Y3, Y11
+	VPERM2F128 $0x31, Y7, Y3, Y15
+	VMOVUPS    Y8, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y9, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y10, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y11, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y12, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y13, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y14, (DI)
+	ADDQ       R8, DI
+	VMOVUPS    Y15, (DI)
+	ADDQ       R8, DI
+	ADDQ       $0x20, SI
+	DECQ       CX
+	JNE        block
 	VZEROUPPER
 	RET

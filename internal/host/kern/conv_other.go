@@ -4,4 +4,4 @@ package kern
 
 const avx2 = false
 
-var convTilesAsm, weightTileAsm any
+var convTilesAsm, weightTileAsm, transposeAsm any

@@ -1,12 +1,31 @@
 package kern
 
-// An axis is the height or width of a padded image. Phase j of it holds what is at i·stride + j·dilation%stride - pad,
+import "math"
+
+// An axis is the height or width of a padded image. Phase j of it holds what is at i·stride + j·dilation%period - pad,
 // for i from 0 up to size: so neighbours in the result have neighbours for what a weight meets, whatever the stride.
-type axis struct{ in, size, stride, pad, dilation, phases int }
+type axis struct{ in, size, stride, pad, dilation, period, phases int }
 
 func forwardAxis(in, out, k, s, p, d int) axis {
-	return axis{in, out + (k-1)*d/s, s, p, d, min(k, s/gcd(s, d))}
+	return axis{in, out + (k-1)*d/s, s, p, d, s, min(k, s/gcd(s, d))}
 }
+
+// joined makes a phase for each weight, which needs no margin: then one line follows another without a gap, and a
+// vector of pixels may reach from line to line.
+func (a axis) joined(out, k int) axis {
+	a.size, a.period, a.phases = out, math.MaxInt, k
+	return a
+}
+
+// place is where the k-th weight meets the first pixel.
+func (a axis) place(k int) (phase, i int) {
+	if a.period > a.stride {
+		return k, 0
+	}
+	return k % (a.stride / gcd(a.stride, a.dilation)), k * a.dilation / a.stride
+}
+
+func (a axis) first(phase int) int { return phase*a.dilation%a.period - a.pad }
 
 func gcd(a, b int) int {
 	for b != 0 {
@@ -15,8 +34,11 @@ func gcd(a, b int) int {
 	return a
 }
 
-// phase is that of the k-th weight.
-func (a axis) phase(k int) int { return k % (a.stride / gcd(a.stride, a.dilation)) }
+// join reports whether lines are better joined: whether what is saved in vectors is worth the copies.
+func (cv Conv) join(channels, lines, cols int) bool {
+	saved := lines*((cols+vector-1)/vector) - (lines*cols+vector-1)/vector
+	return saved*channels*cv.KH*cv.KW > 50*(cv.KW-1)*(lines+cv.KH-1)
+}
 
 // backwardAxis has the margins that the gradient's sweeps read beyond the result.
 func backwardAxis(in, out, k, s, p, d int) axis {
@@ -30,7 +52,7 @@ func backwardAxis(in, out, k, s, p, d int) axis {
 			}
 		}
 	}
-	return axis{out, before + out + after, 1, before, 1, 1}
+	return axis{out, before + out + after, 1, before, d, 1, 1}
 }
 
 // phaseRange is the first u of those where u·s + r - p is in [0, in), and how many there are.
@@ -57,10 +79,18 @@ func newPadding(channels int, h, w axis) padding {
 	return p
 }
 
+// len is with what a kernel reads beyond the end.
 func (p *padding) len() int { return p.image.channels*p.plane + 2*vector }
 
 func (p *padding) at(channel, phaseH, phaseW, line, col int) int {
 	return channel*p.plane + ((phaseH*p.w.phases+phaseW)*p.h.size+line)*p.w.size + col
+}
+
+// meets is where weight (kh, kw) of a channel meets the first pixel.
+func (p *padding) meets(channel, kh, kw int) int {
+	ph, l := p.h.place(kh)
+	pw, c := p.w.place(kw)
+	return p.at(channel, ph, pw, l, c)
 }
 
 func pad[T floating](p *padding, dst, src []T) {
@@ -74,13 +104,13 @@ func padChannel[T floating](p *padding, dst, src []T) {
 	at := 0
 	for i := range h.phases {
 		for j := range w.phases {
-			first := j*w.dilation%w.stride - w.pad // where column 0 is from
+			first := w.first(j) // where column 0 is from
 			lo := min(w.size, max(0, (-first+w.stride-1)/w.stride))
 			hi := max(lo, min(w.size, (w.in-first+w.stride-1)/w.stride))
 			for l := range h.size {
 				d := dst[at:][:w.size]
 				at += w.size
-				y := l*h.stride + i*h.dilation%h.stride - h.pad
+				y := l*h.stride + h.first(i)
 				if y < 0 || y >= h.in || hi == lo {
 					clear(d)
 					continue

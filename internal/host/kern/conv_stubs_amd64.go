@@ -4,35 +4,35 @@
 
 package kern
 
-// conv32_1 computes 1 channels of 16 pixels.
+// conv32_1 computes 1 channels.
 //
 //go:noescape
-func conv32_1(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+func conv32_1(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 
-// conv32_2 computes 2 channels of 16 pixels.
+// conv32_2 computes 2 channels.
 //
 //go:noescape
-func conv32_2(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+func conv32_2(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 
-// conv32_3 computes 3 channels of 16 pixels.
+// conv32_3 computes 3 channels.
 //
 //go:noescape
-func conv32_3(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+func conv32_3(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 
-// conv32_4 computes 4 channels of 16 pixels.
+// conv32_4 computes 4 channels.
 //
 //go:noescape
-func conv32_4(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+func conv32_4(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 
-// conv32_5 computes 5 channels of 16 pixels.
+// conv32_5 computes 5 channels.
 //
 //go:noescape
-func conv32_5(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+func conv32_5(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 
-// conv32_6 computes 6 channels of 16 pixels.
+// conv32_6 computes 6 channels.
 //
 //go:noescape
-func conv32_6(k int, a *float32, b *float32, c *float32, off *int32, b2 int, c2 int, ldc int, acc int, mask *[16]int32)
+func conv32_6(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
 
 // convWeights32_1 computes 1 taps of 16 channels.
 //
@@ -63,3 +63,8 @@ func convWeights32_5(lines int, width int, x *float32, pitch int, off *int32, b 
 //
 //go:noescape
 func convWeights32_6(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// transpose32 makes columns of rows.
+//
+//go:noescape
+func transpose32(blocks int, src *float32, ss int, rows int, dst *float32, ds int)

@@ -1,5 +1,7 @@
 package kern
 
+import "github.com/snug-ml/snug/internal/host/par"
+
 const (
 	maxRows   = 6        // of a kernel's tile
 	convBlock = 320      // weights of a channel at a time, at most: what they meet has to stay in the first-level cache
@@ -10,13 +12,13 @@ const (
 type sweep[T floating] struct {
 	to, in image // the pixels, and the image that they are in
 	k      int
-	packed []T     // for each group, block of k, panel of channels, and k: one weight a channel
-	off    []int32 // where each weight's value is
-	from   []int32 // where each weight is, from the first of its channel
-	row    int     // distance of the channels' weights
-	group  int     // and of the groups'
-	tiles  []tile
-	at     int // where the first pixel is in the result
+	packed []T       // for each group, block of k, panel of channels, and k: one weight a channel
+	off    []int32   // where each weight's value is
+	from   []int32   // where each weight is, from the first of its channel
+	row    int       // distance of the channels' weights
+	group  int       // and of the groups'
+	tiles  [2][]tile // of as many images as are taken together, and of those that are left over
+	at     int       // where the first pixel is in the result
 	blocks int
 	panels int
 	groups int
@@ -29,31 +31,30 @@ func newSweep[T floating](to, in image, groups, k int, a *arena) sweep[T] {
 	s := sweep[T]{to: to, in: in, k: k, groups: groups}
 	s.blocks = (k + convBlock - 1) / convBlock
 	s.panels = (to.channels + maxRows - 1) / maxRows
-	if to.len() == 0 {
-		return s
-	}
 	s.packed = take[T](a, groups*to.channels*k)
 	s.off = take[int32](a, k)
 	s.from = take[int32](a, k)
-	s.tiles = take[tile](a, (to.lines*((to.cols+vector-1)/vector)+1)/2)
 	return s
 }
 
-// setTiles pairs the vectors of all lines.
-func (s *sweep[T]) setTiles(pitch int) {
+// tilesOf pairs the vectors of all lines of some images, which are at distances src and dst.
+func (s *sweep[T]) tilesOf(images, pitch, srcImage, dstImage int, a *arena) []tile {
 	per := (s.to.cols + vector - 1) / vector
+	vectors := images * s.to.lines * per
+	tiles := take[tile](a, (vectors+1)/2)
 	at := func(v int) (src, dst int32, width int) {
-		l, q := v/per, v%per*vector
-		return int32(l*pitch + q), int32(l*s.in.cols + q), min(vector, s.to.cols-q)
+		n, l, q := v/per/s.to.lines, v/per%s.to.lines, v%per*vector
+		return int32(n*srcImage + l*pitch + q), int32(n*dstImage + l*s.in.cols + q), min(vector, s.to.cols-q)
 	}
-	for i := range s.tiles {
+	for i := range tiles {
 		src, dst, w1 := at(2 * i)
 		src2, dst2, w2 := src, dst, 0
-		if 2*i+1 < per*s.to.lines {
+		if 2*i+1 < vectors {
 			src2, dst2, w2 = at(2*i + 1)
 		}
-		s.tiles[i] = tile{src, src2 - src, dst, dst2 - dst, int32(w1*(vector+1) + w2)}
+		tiles[i] = tile{src, src2 - src, dst, dst2 - dst, int32(w1*(vector+1) + w2)}
 	}
+	return tiles
 }
 
 func (s *sweep[T]) block(b int) (k0, k1 int) { return b * s.k / s.blocks, (b + 1) * s.k / s.blocks }
@@ -61,26 +62,37 @@ func (s *sweep[T]) panel(p int) (r0, r1 int) {
 	return p * s.to.channels / s.panels, (p + 1) * s.to.channels / s.panels
 }
 
-func (s *sweep[T]) pack(w []T) {
-	if s.tiles == nil {
-		return
-	}
-	for g := range s.groups {
+// pack brings the weights in the order in which run reads them.
+func (s *sweep[T]) pack(threads int, w []T) {
+	par.For(threads, s.groups*s.panels, func(i int) {
+		g, p := i/s.panels, i%s.panels
+		r0, r1 := s.panel(p)
 		for b := range s.blocks {
 			k0, k1 := s.block(b)
-			for p := range s.panels {
-				r0, r1 := s.panel(p)
-				dst := s.weights(g, k0, k1, r0, r1)
-				for i := range r1 - r0 {
-					src := w[g*s.group+(r0+i)*s.row:]
-					at := i
-					for _, f := range s.from[k0:k1] {
-						dst[at] = src[f]
-						at += r1 - r0
-					}
-				}
+			packPanel(s.weights(g, k0, k1, r0, r1), w[g*s.group+r0*s.row:], r1-r0, s.row, s.from[k0:k1])
+		}
+	})
+}
+
+// packPanel makes dst[k·rows + i] of src[i·row + from[k]].
+func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
+	for k := 0; k < len(from); {
+		run := 1
+		for k+run < len(from) && from[k+run] == from[k]+int32(run) {
+			run++
+		}
+		done := 0
+		if rows >= vector/2 { // what is written beyond the rows is overwritten with the next weight, which there must be
+			done = transpose(run-1, src[from[k]:], row, rows, dst[k*rows:], rows)
+		}
+		for j := k + done; j < k+run; j++ {
+			d, at := dst[j*rows:][:rows], int(from[j])
+			for i := range d {
+				d[i] = src[at]
+				at += row
 			}
 		}
+		k += run
 	}
 }
 
@@ -90,14 +102,14 @@ func (s *sweep[T]) weights(g, k0, k1, r0, r1 int) []T {
 }
 
 // run computes panels p0 to p1 of a group.
-func (s *sweep[T]) run(group, p0, p1 int, src, dst []T, add bool) {
+func (s *sweep[T]) run(group, p0, p1 int, src, dst []T, all []tile, add bool) {
 	kernel := convKernel[T]()
 	size := s.in.lines * s.in.cols
 	for b := range s.blocks {
 		k0, k1 := s.block(b)
 		together := max(1, l1Share/((k1-k0)*32))
-		for t := 0; t < len(s.tiles); t += together {
-			tiles := s.tiles[t:min(t+together, len(s.tiles))]
+		for t := 0; t < len(all); t += together {
+			tiles := all[t:min(t+together, len(all))]
 			for p := p0; p < p1; p++ {
 				r0, r1 := s.panel(p)
 				kernel(r1-r0, s.weights(group, k0, k1, r0, r1), src, s.off[k0:k1], dst[r0*size:], size, tiles, add || b > 0)

@@ -56,8 +56,7 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	}
 	if a.buf != nil {
 		for k := range c.off {
-			y, x := k%c.taps/cv.KW, k%cv.KW
-			c.off[k] = int32(c.from.at(k/c.taps, h.phase(y), w.phase(x), y*cv.DH/cv.SH, x*cv.DW/cv.SW))
+			c.off[k] = int32(c.from.meets(k/c.taps, k%c.taps/cv.KW, k%cv.KW))
 		}
 	}
 	return c
@@ -110,12 +109,9 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 	}
 	for p := p0; p < p1; p++ {
 		sums := c.panelSums(g, p, c0, c1)
-		for o := p * panelWidth; o < min((p+1)*panelWidth, c.to.channels); o++ {
-			d := dw[((g*c.to.channels+o)*c.channels+c0)*c.taps:][:(c1-c0)*c.taps]
-			for k := range d {
-				d[k] = sums[k*panelWidth+o%panelWidth]
-			}
-		}
+		weights, o := (c1-c0)*c.taps, g*c.to.channels+p*panelWidth
+		rows, row := min(panelWidth, c.to.channels-p*panelWidth), c.channels*c.taps
+		untwist(dw[o*row+c0*c.taps:], sums, rows, row, weights)
 	}
 }
 
@@ -128,11 +124,32 @@ func sideBySide[T floating](dst, src []T, rows, distance, pixels int) {
 	if rows < panelWidth {
 		clear(dst[:pixels*panelWidth])
 	}
-	done := sideBySideAsm(dst, src, rows, distance, pixels)
+	done := transpose(pixels, src, distance, min(rows, 8), dst, panelWidth)
+	if rows > 8 {
+		transpose(pixels, src[8*distance:], distance, rows-8, dst[8:], panelWidth)
+	}
 	for i := range rows {
 		s := src[i*distance:][:pixels]
 		for q := done; q < pixels; q++ {
 			dst[q*panelWidth+i] = s[q]
+		}
+	}
+}
+
+// untwist makes dst[row·distance + i] of src[i][row].
+func untwist[T floating](dst, src []T, rows, distance, n int) {
+	done, i := 0, 0
+	for ; i+8 <= n; i += 8 {
+		done = transpose(rows, src[i*panelWidth:], panelWidth, 8, dst[i:], distance)
+		for r := done; r < rows; r++ {
+			for j := range 8 {
+				dst[r*distance+i+j] = src[(i+j)*panelWidth+r]
+			}
+		}
+	}
+	for ; i < n; i++ {
+		for r := range rows {
+			dst[r*distance+i] = src[i*panelWidth+r]
 		}
 	}
 }

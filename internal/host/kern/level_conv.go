@@ -14,5 +14,12 @@ func weightKernel[T floating]() weightTile[T] {
 	return weightTileGo[T]
 }
 
-// sideBySideAsm reports how many pixels it has done.
-func sideBySideAsm[T floating](dst, src []T, rows, distance, pixels int) int { return 0 }
+// transpose makes dst[i·pitch + row] of src[row·distance + i] for i up to a multiple of 8, which it returns, and up to 8
+// rows. It may write all 8 values at dst[i·pitch], zeros where there is no row.
+func transpose[T floating](n int, src []T, distance, rows int, dst []T, pitch int) int {
+	if k, ok := any(transposeAsm).(func(int, []T, int, int, []T, int)); ok && avx2 && n >= 8 {
+		k(n/8, src, distance, rows, dst, pitch)
+		return n / 8 * 8
+	}
+	return 0
+}

@@ -20,6 +20,7 @@ func main() {
 	for n := 1; n <= 6; n++ {
 		convWeightTile(n)
 	}
+	transpose()
 	Generate()
 }
 
@@ -51,21 +52,29 @@ func unrolled(k reg.GPPhysical, step func(u int), advance func(n int)) {
 	Label("done")
 }
 
-// convTile writes the kernel of a tile of the output: `rows` channels times two vectors of pixels, which may be parts
-// of different lines of the image. Step p multiplies the p-th `rows` values of a, packed weights, with the pixels
-// at b+off[p] and b2 bytes after that. The sums stay in registers; they go to c and c2 bytes after it, under a mask if
-// it is not nil, and are added to what is there if acc is not 0.
+// convTile writes the kernel of a panel of `rows` channels. It goes through tiles of two vectors of pixels, which may be
+// parts of different lines of the image. Step p multiplies the p-th `rows` values of a, packed weights, with the pixels
+// that are off[p] after the tile's. The sums stay in registers; they go to the tile's places in c, under a mask if it
+// has one, and are added to what is there if acc is not 0.
 func convTile(rows int) {
 	kernel(fmt.Sprintf("conv32_%d", rows),
-		"func(k int, a, b, c *float32, off *int32, b2, c2, ldc, acc int, mask *[16]int32)",
-		fmt.Sprintf("computes %d channels of 16 pixels.", rows))
+		"func(k int, a, b, c *float32, off *int32, ldc, acc int, tiles *int32, n int, masks *[16]int32)",
+		fmt.Sprintf("computes %d channels.", rows))
 	k, a, b, b2, off := reg.RCX, reg.RSI, reg.RDI, reg.RDX, reg.R8
+	tiles, n, masks := reg.R10, reg.R11, reg.R12
+	Load(Param("tiles"), tiles)
+	Load(Param("n"), n)
+	Load(Param("masks"), masks)
+	Label("tile")
+	field := func(i int, r reg.GPPhysical) { MOVLQSX(Mem{Base: tiles, Disp: 4 * i}, r) }
 	Load(Param("k"), k)
 	Load(Param("a"), a)
 	Load(Param("b"), b)
-	Load(Param("b2"), b2)
 	Load(Param("off"), off)
-	ADDQ(b, b2)
+	field(0, reg.RAX)
+	LEAQ(Mem{Base: b, Index: reg.RAX, Scale: 4}, b)
+	field(1, reg.RAX)
+	LEAQ(Mem{Base: b, Index: reg.RAX, Scale: 4}, b2)
 	sums, pixels, weights := ymm[:2*rows], ymm[12:14], ymm[14:]
 	for _, s := range sums {
 		VXORPS(s, s, s)
@@ -86,11 +95,12 @@ func convTile(rows int) {
 	})
 	c, c2, ldc, acc, mask := reg.RAX, reg.R9, reg.RBX, reg.RCX, reg.RDX
 	Load(Param("c"), c)
-	Load(Param("c2"), c2)
 	Load(Param("ldc"), ldc)
 	Load(Param("acc"), acc)
-	Load(Param("mask"), mask)
-	ADDQ(c, c2)
+	field(2, mask)
+	LEAQ(Mem{Base: c, Index: mask, Scale: 4}, c)
+	field(3, mask)
+	LEAQ(Mem{Base: c, Index: mask, Scale: 4}, c2)
 	write := func(add, masked bool) {
 		for i, s := range sums {
 			m := Mem{Base: []reg.GPPhysical{c, c2}[i%2]}
@@ -108,25 +118,38 @@ func convTile(rows int) {
 			}
 			ADDQ(ldc, m.Base)
 		}
-		VZEROUPPER()
-		RET()
 	}
-	TESTQ(mask, mask)
+	field(4, mask)
+	CMPQ(mask, Imm(fullMask))
 	JE(LabelRef("full"))
+	SHLQ(Imm(6), mask)
+	ADDQ(masks, mask)
 	VMOVUPS(Mem{Base: mask}, weights[0])
 	VMOVUPS(Mem{Base: mask, Disp: 32}, weights[1])
 	TESTQ(acc, acc)
 	JE(LabelRef("maskedStore"))
 	write(true, true)
+	JMP(LabelRef("next"))
 	Label("maskedStore")
 	write(false, true)
+	JMP(LabelRef("next"))
 	Label("full")
 	TESTQ(acc, acc)
 	JE(LabelRef("store"))
 	write(true, false)
+	JMP(LabelRef("next"))
 	Label("store")
 	write(false, false)
+	Label("next")
+	ADDQ(Imm(20), tiles)
+	DECQ(n)
+	JNE(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
 }
+
+// fullMask is the mask of a tile whose 16 lanes all exist: 8 of 0 to 8, and 8 of 0 to 8.
+const fullMask = 8*9 + 8
 
 // convWeightTile writes the kernel of a tile of the weight gradient: `taps` values of the image, at the places in off,
 // times 16 output channels, summed over lines times width pixels and added to c, where 16 channels follow a tap. The
@@ -181,6 +204,64 @@ func convWeightTile(taps int) {
 		VADDPS(m, s, s)
 		VMOVUPS(s, m)
 	}
+	VZEROUPPER()
+	RET()
+}
+
+// transpose writes the kernel that brings rows side by side: blocks of 8 values from each of up to 8 rows, ss bytes apart, become 8 rows of 8 values,
+// ds bytes apart; rows that are not there are zero.
+func transpose() {
+	kernel("transpose32", "func(blocks int, src *float32, ss, rows int, dst *float32, ds int)",
+		"makes columns of rows.")
+	n, s, ss, rows, d, ds, p := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.R8, reg.R9
+	Load(Param("blocks"), n)
+	Load(Param("src"), s)
+	Load(Param("ss"), ss)
+	Load(Param("rows"), rows)
+	Load(Param("dst"), d)
+	Load(Param("ds"), ds)
+	Label("block")
+	MOVQ(s, p)
+	CMPQ(rows, Imm(8))
+	JE(LabelRef("all"))
+	for _, r := range ymm[:8] {
+		VXORPS(r, r, r)
+	}
+	for i := range 7 {
+		VMOVUPS(Mem{Base: p}, ymm[i])
+		ADDQ(ss, p)
+		CMPQ(rows, Imm(uint64(i+1)))
+		JE(LabelRef("loaded"))
+	}
+	Label("all")
+	for i := range 8 {
+		VMOVUPS(Mem{Base: p}, ymm[i])
+		if i < 7 {
+			ADDQ(ss, p)
+		}
+	}
+	Label("loaded")
+	for i := 0; i < 8; i += 2 { // pairs of rows
+		VUNPCKLPS(ymm[i+1], ymm[i], ymm[8+i])
+		VUNPCKHPS(ymm[i+1], ymm[i], ymm[9+i])
+	}
+	for q := 0; q < 8; q += 4 { // fours of rows: ymm[q+c] holds columns c and c+4
+		VUNPCKLPD(ymm[10+q], ymm[8+q], ymm[q])
+		VUNPCKHPD(ymm[10+q], ymm[8+q], ymm[q+1])
+		VUNPCKLPD(ymm[11+q], ymm[9+q], ymm[q+2])
+		VUNPCKHPD(ymm[11+q], ymm[9+q], ymm[q+3])
+	}
+	for c := range 4 {
+		VPERM2F128(Imm(0x20), ymm[4+c], ymm[c], ymm[8+c])
+		VPERM2F128(Imm(0x31), ymm[4+c], ymm[c], ymm[12+c])
+	}
+	for c := range 8 {
+		VMOVUPS(ymm[8+c], Mem{Base: d})
+		ADDQ(ds, d)
+	}
+	ADDQ(Imm(32), s)
+	DECQ(n)
+	JNE(LabelRef("block"))
 	VZEROUPPER()
 	RET()
 }
