@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/snug-ml/snug/internal/dry"
@@ -11,7 +12,7 @@ import (
 // of them come from the cache.
 func BenchmarkAllocFree(b *testing.B) {
 	for _, live := range []int{1, 100, 2000} {
-		b.Run(map[int]string{1: "live=1", 100: "live=100", 2000: "live=2000"}[live], func(b *testing.B) {
+		b.Run(fmt.Sprint("live=", live), func(b *testing.B) {
 			p := memory.New(dry.Source{}, memory.Config{LimitBytes: 1 << 40})
 			r := memory.Request{Owner: owner("layer"), Category: memory.Activations}
 			ring := make([]*memory.Block, live)

@@ -257,7 +257,9 @@ func TestRapid(t *testing.T) {
 				p.Close()
 			}
 		}()
-		t.Repeat(rapid.StateMachineActions(m))
+		for range 4 { // long enough to fill the limit
+			t.Repeat(rapid.StateMachineActions(m))
+		}
 		for _, b := range m.live {
 			m.free(t, b)
 		}

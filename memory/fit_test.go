@@ -1,0 +1,135 @@
+package memory_test
+
+import (
+	"testing"
+
+	"github.com/snug-ml/snug/internal/dry"
+	"github.com/snug-ml/snug/memory"
+)
+
+const mib = 1 << 20
+
+// place is where the only block of category Workspace lies.
+func place(t *testing.T, p *memory.Pool) (segment int, offset, bytes int64) {
+	t.Helper()
+	for _, g := range p.Snapshot().Segments {
+		for _, r := range g.Regions {
+			if r.State == memory.Active && *r.Category == memory.Workspace {
+				return g.Number, r.Offset, r.Bytes
+			}
+		}
+	}
+	t.Fatal("no such block")
+	return
+}
+
+// What a request takes out of what is free follows from sizes and order alone.
+func TestFit(t *testing.T) {
+	tests := []struct {
+		name            string
+		growable        bool
+		blocks          []int64 // made in this order
+		free            []int   // and these freed, in this one
+		ask             int64
+		segment         int
+		offset, granted int64
+	}{
+		{"the smallest that is enough", false, []int64{4096, 512, 2048, 512, 3072, 512}, []int{0, 2, 4}, 2560, 0, 7168, 2560},
+		{"the first of equals, freed last", false, []int64{2048, 512, 2048, 512}, []int{2, 0}, 2048, 0, 0, 2048},
+		{"the oldest segment of equals", false, []int64{mib, mib, mib, mib}, []int{2, 0}, mib, 0, 0, mib},
+		{"a rest of 512 in a small segment is split off", false, []int64{1536, 512}, []int{0}, 1024, 0, 0, 1024},
+		{"a rest of 1 MiB in a large segment is not", false, []int64{4 * mib, 2 * mib}, []int{0}, 3 * mib, 0, 0, 4 * mib},
+		{"one of 1 MiB and 512 is", false, []int64{4 * mib, 2 * mib}, []int{0}, 3*mib - 512, 0, 0, 3*mib - 512},
+		{"a small rest of a growable segment is", true, []int64{4 * mib, 2 * mib}, []int{0}, 3 * mib, 0, 0, 3 * mib},
+		{"neighbours join", false, []int64{2048, 2048, 2048, 512}, []int{0, 2, 1}, 6144, 0, 0, 6144},
+		{"small requests do not take large segments", false, []int64{2 * mib}, []int{0}, mib, 1, 0, mib},
+		{"nor large ones small segments", false, []int64{mib}, []int{0}, mib + 1, 1, 0, mib + 512},
+		{"zero bytes", false, nil, nil, 0, 0, 0, 512},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib, Growable: tt.growable})
+			var blocks []*memory.Block
+			for _, n := range tt.blocks {
+				b, err := p.Alloc(memory.Request{Bytes: n})
+				if err != nil {
+					t.Fatal(err)
+				}
+				blocks = append(blocks, b)
+			}
+			for _, i := range tt.free {
+				p.Free(blocks[i])
+			}
+			if _, err := p.Alloc(memory.Request{Bytes: tt.ask, Category: memory.Workspace}); err != nil {
+				t.Fatal(err)
+			}
+			segment, offset, granted := place(t, p)
+			if segment != tt.segment || offset != tt.offset || granted != tt.granted {
+				t.Errorf("segment %d, offset %d, %d bytes; want %d, %d, %d", segment, offset, granted, tt.segment, tt.offset, tt.granted)
+			}
+		})
+	}
+}
+
+// The last segment is as long as the limit leaves room for; nothing is lost at the end.
+func TestLastSegment(t *testing.T) {
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 26 * mib})
+	for range 2 { // 16 MiB of a segment of 20
+		if _, err := p.Alloc(memory.Request{Bytes: 8 * mib}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := p.Alloc(memory.Request{Bytes: 6*mib + 1}); err == nil {
+		t.Error("more than the limit")
+	}
+	if _, err := p.Alloc(memory.Request{Bytes: 6 * mib}); err != nil {
+		t.Error(err)
+	}
+	if n := p.Stats().Reserved; n != 26*mib {
+		t.Errorf("reserved %d", n)
+	}
+}
+
+// A block that another queue used comes back after that queue's event, at once when it
+// has passed, and a request that has no other way waits for it.
+func TestQueues(t *testing.T) {
+	clock := 0
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 2 * mib,
+		Event: func(queue int) memory.Event {
+			if queue != 1 {
+				t.Errorf("an event of queue %d", queue)
+			}
+			return moment{&clock, clock}
+		}})
+	alloc := func() *memory.Block {
+		t.Helper()
+		b, err := p.Alloc(memory.Request{Bytes: mib})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	a, b := alloc(), alloc()
+	a.UsedOn(0) // its own
+	a.UsedOn(1)
+	a.UsedOn(1)
+	p.Free(a)
+	if s := p.Stats(); s.Allocated != mib || s.Active != 2*mib || s.Cached() != 0 {
+		t.Errorf("freed and still read: %+v", s.Usage)
+	}
+	clock++
+	a = alloc()
+	if n := p.Stats().Retries; n != 0 {
+		t.Errorf("%d retries after the event", n)
+	}
+	a.UsedOn(1)
+	p.Free(a)
+	alloc()
+	if n := p.Stats().Retries; n != 1 || clock != 2 {
+		t.Errorf("%d retries, clock %d: not waited", n, clock)
+	}
+	p.Free(b)
+	if _, err := p.Alloc(memory.Request{Bytes: mib, Queue: 1}); err == nil {
+		t.Error("a queue took what another has cached")
+	}
+}
