@@ -1,0 +1,84 @@
+package host
+
+import (
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+func init() {
+	register("average pool", run(averagePool[float32]), run(averagePool[float64]))
+	register("average pool backward", run(averagePoolBackward[float32]), run(averagePoolBackward[float64]))
+}
+
+// span is a window's elements in one dimension, and how many it counts.
+type span struct{ from, to, count int }
+
+// spans are a dimension's windows: out of them over n elements. F: kernel, stride,
+// padding, 1 to count it; none for adaptive windows.
+func spans(f []float64, n, out int) []span {
+	s := make([]span, out)
+	for i := range s {
+		if len(f) == 0 {
+			from, to := i*n/out, ((i+1)*n+out-1)/out
+			s[i] = span{from, to, to - from}
+			continue
+		}
+		kernel, stride, padding := int(f[0]), int(f[1]), int(f[2])
+		from, to, _ := window(i, kernel, stride, padding, n)
+		s[i] = span{from, to, to - from}
+		if at := i*stride - padding; f[3] != 0 {
+			s[i].count = min(at+kernel, n+padding) - at
+		}
+	}
+	return s
+}
+
+func averagePool[T float32 | float64](a *driver.Args) {
+	n, h, w := images(a.In[0].Shape)
+	_, oh, ow := images(a.Out[0].Shape)
+	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	rows, cols := spans(a.F, h, oh), spans(a.F, w, ow)
+	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
+		for p := lo; p < hi; p++ {
+			image := x[p*h*w:][:h*w]
+			for i, r := range rows {
+				out := y[(p*oh+i)*ow:][:ow]
+				for j, c := range cols {
+					var sum float64
+					for row := r.from; row < r.to; row++ {
+						for _, v := range image[row*w+c.from : row*w+c.to] {
+							sum += float64(v)
+						}
+					}
+					out[j] = T(sum / float64(r.count*c.count))
+				}
+			}
+		}
+	})
+}
+
+// averagePoolBackward: dy; writes dx. F as forward.
+func averagePoolBackward[T float32 | float64](a *driver.Args) {
+	n, h, w := images(a.Out[0].Shape)
+	_, oh, ow := images(a.In[0].Shape)
+	dy, dx := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	rows, cols := spans(a.F, h, oh), spans(a.F, w, ow)
+	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
+		for p := lo; p < hi; p++ {
+			image := dx[p*h*w:][:h*w]
+			clear(image)
+			for i, r := range rows {
+				g := dy[(p*oh+i)*ow:][:ow]
+				for j, c := range cols {
+					share := g[j] / T(r.count*c.count)
+					for row := r.from; row < r.to; row++ {
+						line := image[row*w+c.from : row*w+c.to]
+						for k := range line {
+							line[k] += share
+						}
+					}
+				}
+			}
+		}
+	})
+}
