@@ -1,0 +1,94 @@
+package snug
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Conv2DConfig is how a convolution's windows lie, the same in both dimensions. Stride,
+// Dilation and Groups are 1 or more.
+type Conv2DConfig struct {
+	Stride   int `json:"stride"`
+	Padding  int `json:"padding"`  // zeros on each side
+	Dilation int `json:"dilation"` // distance of the elements that a window reads
+	Groups   int `json:"groups"`   // of channels, each convolved on its own
+}
+
+// DefaultConv2D has a stride, a dilation and a group of 1, and no padding.
+func DefaultConv2D() Conv2DConfig { return Conv2DConfig{Stride: 1, Dilation: 1, Groups: 1} }
+
+// Conv2D is the cross-correlation of x [n c h w] with w [o c/groups kh kw], plus bias [o],
+// which may be nil:
+//
+//	y[n o i j] = bias[o] + Σ x[n c i·stride+k·dilation−padding j·stride+l·dilation−padding]·w[o c k l]
+//
+// summed over the channels c of o's group and the window k, l; [n o oh ow] with
+// oh = (h + 2·padding − dilation·(kh−1) − 1)/stride + 1. It saves x and w. dx is the
+// transposed convolution of dy with w, dw the correlation of x with dy, dbias = Σ dy.
+func (x *Tensor) Conv2D(w, bias Operand, c Conv2DConfig) *Tensor {
+	return Apply(&Op{
+		Name:  "conv2d",
+		Shape: c.shape,
+		Forward: func(call *Call, in ...*Tensor) *Tensor {
+			call.Save("x", in[0])
+			call.Save("w", in[1])
+			shape, _ := c.shape(call.e.shapes...)
+			return call.Run("conv", shape, c.numbers(), in...)
+		},
+		Backward: func(call *Call, dy *Tensor) []*Tensor {
+			d := make([]*Tensor, len(call.e.shapes))
+			if call.Needs(0) {
+				d[0] = call.Run("conv backward data", call.Shape(0), c.numbers(), dy, call.Saved("w"))
+			}
+			if call.Needs(1) {
+				d[1] = call.Run("conv backward weights", call.Shape(1), c.numbers(), call.Saved("x"), dy)
+			}
+			if len(d) == 3 && call.Needs(2) {
+				d[2] = call.sumOver(dy, []int{1}, []int{0, 2, 3}, call.Shape(2), 1)
+			}
+			return d
+		},
+	}, operands(x, w, bias)...)
+}
+
+// operands leaves out a bias that there is none of.
+func operands(x *Tensor, w, bias Operand) []Operand {
+	if bias == nil {
+		return []Operand{x, w}
+	}
+	return []Operand{x, w, bias}
+}
+
+func (c Conv2DConfig) numbers() []float64 {
+	return []float64{float64(c.Stride), float64(c.Padding), float64(c.Dilation), float64(c.Groups)}
+}
+
+func (c Conv2DConfig) check() error {
+	if min(c.Stride, c.Dilation, c.Groups) < 1 || c.Padding < 0 {
+		return fmt.Errorf("stride %d, padding %d, dilation %d, groups %d: 1 or more wanted, and of padding 0", c.Stride, c.Padding, c.Dilation, c.Groups)
+	}
+	return nil
+}
+
+// shape is the result's of x, w and a bias that may be missing.
+func (c Conv2DConfig) shape(in ...[]int) ([]int, error) {
+	x, w := in[0], in[1]
+	if err := c.check(); err != nil {
+		return x, err
+	}
+	if len(x) != 4 || len(w) != 4 || w[0]%c.Groups != 0 || x[1] != w[1]*c.Groups || min(w[2], w[3]) < 1 {
+		return x, fmt.Errorf("%w: x %v and weight %v in %d groups, [n c h w] and [o c/groups kh kw] wanted", ErrShape, x, w, c.Groups)
+	}
+	if len(in) == 3 && !slices.Equal(in[2], w[:1]) {
+		return x, fmt.Errorf("%w: weight %v and bias %v", ErrShape, w, in[2])
+	}
+	out := []int{x[0], w[0], 0, 0}
+	for i := 2; i < 4; i++ {
+		rest := x[i] + 2*c.Padding - c.Dilation*(w[i]-1) - 1
+		if rest < 0 {
+			return x, fmt.Errorf("%w: x %v is smaller than a window of weight %v", ErrShape, x, w)
+		}
+		out[i] = rest/c.Stride + 1
+	}
+	return out, nil
+}

@@ -1,0 +1,112 @@
+package snug_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/snug-ml/snug"
+	values "github.com/snug-ml/snug/internal/golden"
+	"github.com/snug-ml/snug/optest"
+)
+
+// conv is with as much of a bias as there are operands.
+func conv(c snug.Conv2DConfig) func(x ...*snug.Tensor) *snug.Tensor {
+	return func(x ...*snug.Tensor) *snug.Tensor {
+		if len(x) == 2 {
+			return x[0].Conv2D(x[1], nil, c)
+		}
+		return x[0].Conv2D(x[1], x[2], c)
+	}
+}
+
+func TestConv2D(t *testing.T) {
+	f := values.Load(t, "layers")
+	for _, name := range f.Cases() {
+		if !strings.HasPrefix(name, "conv2d_") {
+			continue
+		}
+		set := func(key string) int { return int(f.Settings(name)[key].(float64)) }
+		c := snug.Conv2DConfig{Stride: set("stride"), Padding: set("padding"), Dilation: set("dilation"), Groups: set("groups")}
+		optest.Run(t, optest.Op{Name: name, F: conv(c), Reference: golden(t, "layers", name)})
+	}
+	for _, c := range []struct {
+		name   string
+		config snug.Conv2DConfig
+		shapes [][]int
+	}{
+		{"3 by 3", snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 1, Groups: 1}, [][]int{{2, 2, 4, 5}, {3, 2, 3, 3}, {3}}},
+		{"no bias", snug.Conv2DConfig{Stride: 2, Padding: 1, Dilation: 1, Groups: 1}, [][]int{{2, 3, 5, 4}, {2, 3, 3, 3}}},
+		{"pointwise", snug.DefaultConv2D(), [][]int{{2, 3, 3, 2}, {4, 3, 1, 1}, {4}}},
+		{"pointwise by 2", snug.Conv2DConfig{Stride: 2, Dilation: 1, Groups: 1}, [][]int{{1, 3, 5, 4}, {2, 3, 1, 1}, {2}}},
+		{"dilated", snug.Conv2DConfig{Stride: 1, Padding: 2, Dilation: 2, Groups: 1}, [][]int{{1, 2, 5, 4}, {2, 2, 3, 2}, {2}}},
+		{"stride 3, dilation 2", snug.Conv2DConfig{Stride: 3, Padding: 2, Dilation: 2, Groups: 1}, [][]int{{1, 2, 8, 7}, {2, 2, 3, 3}, {2}}},
+		{"groups", snug.Conv2DConfig{Stride: 2, Padding: 1, Dilation: 1, Groups: 2}, [][]int{{2, 4, 4, 5}, {6, 2, 3, 3}, {6}}},
+		{"depthwise", snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 1, Groups: 3}, [][]int{{2, 3, 4, 3}, {3, 1, 3, 3}, {3}}},
+		{"one pixel", snug.DefaultConv2D(), [][]int{{1, 1, 1, 1}, {1, 1, 1, 1}, {1}}},
+		{"padding alone is read", snug.Conv2DConfig{Stride: 4, Padding: 3, Dilation: 1, Groups: 1}, [][]int{{1, 1, 2, 2}, {1, 1, 2, 2}, {1}}},
+		{"no sample", snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 1, Groups: 1}, [][]int{{0, 2, 4, 5}, {3, 2, 3, 3}, {3}}},
+		{"no channel", snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 1, Groups: 1}, [][]int{{2, 0, 4, 5}, {3, 0, 3, 3}, {3}}},
+		{"no filter", snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 1, Groups: 1}, [][]int{{2, 2, 4, 5}, {0, 2, 3, 3}, {0}}},
+	} {
+		optest.Run(t, optest.Op{Name: c.name, F: conv(c.config), Shapes: [][][]int{c.shapes}})
+	}
+	optest.Run(t, optest.Op{
+		Name: "large", F: conv(snug.Conv2DConfig{Stride: 2, Padding: 1, Dilation: 1, Groups: 2}),
+		Shapes: [][][]int{{{1, 2, 1, 1}, {2, 1, 3, 3}, {2}}},
+		Large:  [][]int{{3, 24, 33, 31}, {40, 12, 3, 3}, {40}},
+	})
+}
+
+func TestConv2DRefuses(t *testing.T) {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	one := snug.DefaultConv2D()
+	for _, c := range []struct {
+		config snug.Conv2DConfig
+		shapes [3][]int
+	}{
+		{snug.Conv2DConfig{}, [3][]int{{1, 2, 4, 4}, {3, 2, 3, 3}, {3}}},
+		{one, [3][]int{{1, 2, 4, 4}, {3, 1, 3, 3}, {3}}},
+		{one, [3][]int{{1, 2, 4, 4}, {3, 2, 5, 3}, {3}}},
+		{one, [3][]int{{1, 2, 4, 4}, {3, 2, 3, 3}, {2}}},
+		{one, [3][]int{{2, 4, 4}, {3, 2, 3, 3}, {3}}},
+		{snug.Conv2DConfig{Stride: 1, Dilation: 1, Groups: 2}, [3][]int{{1, 2, 4, 4}, {3, 1, 3, 3}, {3}}},
+	} {
+		err := d.Infer(t.Context(), func(s *snug.Scope) error {
+			var in []*snug.Tensor
+			for _, shape := range c.shapes {
+				in = append(in, snug.Zeros(s, snug.Float32, shape...))
+			}
+			in[0].Conv2D(in[1], in[2], c.config)
+			return nil
+		})
+		if err == nil {
+			t.Errorf("no error for %v of %v", c.config, c.shapes)
+		}
+	}
+}
+
+func TestConvTranspose2D(t *testing.T) {
+	transpose := func(c snug.Conv2DConfig, out int) func(x ...*snug.Tensor) *snug.Tensor {
+		return func(x ...*snug.Tensor) *snug.Tensor {
+			if len(x) == 2 {
+				return x[0].ConvTranspose2D(x[1], nil, c, out)
+			}
+			return x[0].ConvTranspose2D(x[1], x[2], c, out)
+		}
+	}
+	optest.Run(t, optest.Op{
+		Name:      "conv transpose",
+		F:         transpose(snug.Conv2DConfig{Stride: 2, Padding: 1, Dilation: 1, Groups: 1}, 1),
+		Shapes:    [][][]int{{{2, 3, 3, 2}, {3, 2, 3, 3}, {2}}, {{1, 1, 1, 1}, {1, 1, 3, 3}, {1}}, {{0, 1, 2, 2}, {1, 2, 3, 3}, {2}}},
+		Large:     [][]int{{3, 24, 16, 17}, {24, 20, 3, 3}, {20}},
+		Reference: golden(t, "layers", "conv_transpose2d"),
+	})
+	optest.Run(t, optest.Op{
+		Name: "groups and dilation", F: transpose(snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 2, Groups: 2}, 0),
+		Shapes: [][][]int{{{2, 4, 3, 4}, {4, 3, 3, 2}}},
+	})
+}
