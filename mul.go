@@ -38,10 +38,10 @@ var mulInPlace = Op{
 
 // saveProduct saves each factor where the other one wants a gradient.
 func saveProduct(c *Call, in []*Tensor) {
-	if in[1].slot != nil && !c.e.op.InPlace {
+	if c.wanted(in[1]) && !c.e.op.InPlace {
 		c.Save("x", in[0])
 	}
-	if in[0].slot != nil {
+	if c.wanted(in[0]) {
 		c.Save("y", in[1])
 	}
 }

@@ -114,6 +114,10 @@ func (s *Scope) restore(e *entry, v save) *Tensor {
 func (c *Call) Needs(i int) bool  { return c.e.in[i] != nil && c.e.in[i].want }
 func (c *Call) Shape(i int) []int { return c.e.shapes[i] } // of the i-th input
 
+// wanted reports in Forward whether t's gradient may be, so that what only that needs is
+// saved. In a recomputed block's first run it may.
+func (c *Call) wanted(t *Tensor) bool { return !c.record || t.slot != nil }
+
 // Scope is the one that the call runs in.
 func (c *Call) Scope() *Scope { return c.s }
 

@@ -68,7 +68,9 @@ func (c *checks) all(shapes [][]int) {
 	c.near("float32 against float64", plain, exact, 1e-5)
 	c.differences(d, in, exact)
 
-	c.same("recomputed", c.run(d, in, way{recompute: true}), plain)
+	for _, l := range []layout{asIs, copied} { // copied inside: what the block made, too
+		c.same("recomputed, "+l.String(), c.run(d, in, way{recompute: true, layout: l}), plain)
+	}
 	for _, l := range []layout{transposed, strided} {
 		c.same(l.String(), c.run(d, in, way{layout: l}), plain)
 	}

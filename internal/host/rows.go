@@ -31,6 +31,21 @@ func comparison(name string, f32 row[float32], f64 row[float64], i64 row[int64])
 	}
 }
 
+// selection registers an operation on all types whose last input is a mask.
+func selection(name string, f32 row[float32], f64 row[float64], i64 row[int64]) {
+	for t := driver.Float32; t <= driver.Bool; t++ {
+		k := rows(f32)
+		switch {
+		case t == driver.Float64:
+			k = rows(f64)
+		case !t.Float():
+			k = rows(i64)
+		}
+		k.Mixed = true
+		driver.Register(name, t, backend, k)
+	}
+}
+
 func rows[T number](f row[T]) driver.Kernel {
 	buffers := &sync.Pool{New: func() any { return new([4][chunk]T) }}
 	return driver.Kernel{Strided: true, Run: func(a *driver.Args) { each(a, f, buffers) }}

@@ -1,0 +1,43 @@
+package snug
+
+// ofInput makes an operation that goes element by element and whose gradient needs x: by
+// the kernels name, of x, and name backward, of x and dy. f are their numbers.
+func ofInput(name string, f ...float64) *Op {
+	return &Op{
+		Name: name,
+		Forward: func(c *Call, in ...*Tensor) *Tensor {
+			c.Save("x", in[0])
+			return c.Run(name, in[0].shape, f, in[0])
+		},
+		Backward: func(c *Call, dy *Tensor) []*Tensor {
+			return []*Tensor{c.Run(name+" backward", dy.shape, f, c.Saved("x"), dy)}
+		},
+	}
+}
+
+// ofResult makes one whose gradient needs the result alone, and its form in place.
+func ofResult(name string, f ...float64) (apart, inPlace *Op) {
+	back := func(c *Call, dy *Tensor) []*Tensor {
+		return []*Tensor{c.Run(name+" backward", dy.shape, f, c.Saved("y"), dy)}
+	}
+	apart = &Op{
+		Name: name,
+		Forward: func(c *Call, in ...*Tensor) *Tensor {
+			y := c.Run(name, in[0].shape, f, in[0])
+			c.Save("y", y)
+			return y
+		},
+		Backward: back,
+	}
+	inPlace = &Op{
+		Name:    name + " in place",
+		InPlace: true,
+		Forward: func(c *Call, in ...*Tensor) *Tensor {
+			c.Launch(name, f, in, in...)
+			c.Save("y", in[0])
+			return in[0]
+		},
+		Backward: back,
+	}
+	return apart, inPlace
+}

@@ -1,0 +1,13 @@
+package snug
+
+// Lerp is x + w·(scale·y − x), without a gradient: for running statistics. y has x's shape
+// or is broadcast to it.
+func (x *Tensor) Lerp(y Operand, w, scale float64) *Tensor {
+	return Apply(&Op{
+		Name:  "lerp",
+		Shape: inPlaceShape,
+		Forward: func(c *Call, in ...*Tensor) *Tensor {
+			return c.Run("lerp", in[0].shape, []float64{w, scale}, in...)
+		},
+	}, x, y)
+}
