@@ -23,10 +23,12 @@ type Request struct {
 }
 
 // Block is allocated memory; its owner frees it once. A Block is never handed out
-// again, so that a second Free is always noticed.
-type Block struct {
-	pool            *Pool
-	at              *chunk // nil once freed
+// again, so that a second Free is always noticed. What is set on it after that, or once
+// its pool is closed, has no effect.
+type Block struct{ at *chunk } // nil once freed
+
+// use is what a chunk is used for.
+type use struct {
 	requested, used int64
 	category        Category
 	owner           Owner
@@ -40,42 +42,51 @@ func (b *Block) Bytes() []byte {
 	if b.at == nil {
 		return nil
 	}
-	return b.at.seg.part(b.at.off, b.requested)
+	return b.at.seg.part(b.at.off, b.at.requested)
 }
 
 // UsedOn says that queue reads or writes the block: freed, it waits for that.
 func (b *Block) UsedOn(queue int) {
-	defer b.pool.lock()()
-	if b.at != nil && queue != b.at.seg.class.queue && !slices.Contains(b.queues, queue) {
-		b.queues = append(b.queues, queue)
-	}
+	b.update(func(_ *Pool, c *chunk) {
+		if queue != c.seg.class.queue && !slices.Contains(c.queues, queue) {
+			c.queues = append(c.queues, queue)
+		}
+	})
 }
 
 // SetCategory moves the block's bytes to another line of the statistics.
-func (b *Block) SetCategory(c Category) {
-	defer b.pool.lock()()
-	if b.at != nil {
-		b.pool.stats.Categories[b.category] -= b.at.size
-		b.pool.stats.Categories[c] += b.at.size
-		b.category = c
-	}
+func (b *Block) SetCategory(category Category) {
+	b.update(func(p *Pool, c *chunk) {
+		p.stats.Categories[c.category] -= c.size
+		p.stats.Categories[category] += c.size
+		c.category = category
+	})
 }
 
 // SetOwner replaces the owner; nil is allowed.
 func (b *Block) SetOwner(o Owner) {
-	defer b.pool.lock()()
-	if b.at != nil {
-		b.owner = o
-	}
+	b.update(func(_ *Pool, c *chunk) { c.owner = o })
 }
 
-// SetUsed says how many bytes of the block can still be reached, as when only a view of
-// it is left, and by what ("view made at net.go:12"): asked only when shown, without a
-// lock held; nil if it is its owner. Until then all requested bytes are in use.
+// SetUsed says how many of the requested bytes can still be reached, as when only a view
+// of them is left, and by what ("view made at net.go:12"): asked only when shown,
+// without a lock held; nil if it is the owner. Until then all are in use.
 func (b *Block) SetUsed(bytes int64, by func() string) {
-	defer b.pool.lock()()
-	if b.at != nil {
-		b.pool.stats.Used += bytes - b.used
-		b.used, b.pinnedBy = bytes, by
+	b.update(func(p *Pool, c *chunk) {
+		bytes = min(max(bytes, 0), c.requested) // views may overlap
+		p.stats.Used += bytes - c.used
+		c.used, c.pinnedBy = bytes, by
+	})
+}
+
+func (b *Block) update(f func(*Pool, *chunk)) {
+	if b.at == nil {
+		return
+	}
+	p := b.at.seg.class.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		f(p, b.at)
 	}
 }

@@ -16,8 +16,8 @@ func (p *Pool) held() []holding {
 	h := make([]holding, 0, p.stats.Blocks)
 	for _, s := range p.segs {
 		for c := s.first; c != nil; c = c.next {
-			if c.block != nil {
-				h = append(h, holding{c.block.owner, c.size})
+			if c.state == Active {
+				h = append(h, holding{c.owner, c.size})
 			}
 		}
 	}
@@ -53,4 +53,14 @@ func largest(m map[string]int64, n int) []Holder {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Path, b.Path))
 	})
 	return l[:min(n, len(l))]
+}
+
+// where is " in layer1.0.conv1, conv2d at net.go:31", less what is unknown.
+func where(path, op, at string) (s string) {
+	for _, part := range [][2]string{{" in ", path}, {", ", op}, {" at ", at}} {
+		if part[1] != "" {
+			s += part[0] + part[1]
+		}
+	}
+	return s
 }

@@ -50,11 +50,7 @@ func (e *OutOfMemoryError) Is(target error) bool { return target == ErrOutOfMemo
 func (e *OutOfMemoryError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "out of memory: %s for %s", FormatBytes(e.Requested), e.Category)
-	for _, part := range [][2]string{{" in ", e.Path}, {", ", e.Op}, {" at ", e.At}} {
-		if part[1] != "" {
-			b.WriteString(part[0] + part[1])
-		}
-	}
+	b.WriteString(where(e.Path, e.Op, e.At))
 	fmt.Fprintf(&b, " (%s): limit %s, in use %s, cached %s with %s in one piece, left on the device %s", e.Cause,
 		FormatBytes(e.Limit), FormatBytes(e.Allocated), FormatBytes(e.Cached), FormatBytes(e.LargestFree), FormatBytes(e.DeviceFree))
 	if e.Refusal != "" {

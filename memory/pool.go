@@ -29,7 +29,7 @@ type Event interface {
 type Config struct {
 	LimitBytes int64 // the device's own limit of reserved memory
 	Growable   bool
-	Event      func(queue int) Event // nil: work is done when it has been called
+	Event      func(queue int) Event // called with the pool locked; nil: no queue runs behind
 }
 
 // Pool is safe for concurrent use.
@@ -64,30 +64,34 @@ func New(src Source, c Config) *Pool {
 	return p
 }
 
-func (p *Pool) lock() (unlock func()) {
-	p.mu.Lock()
-	return p.mu.Unlock
-}
-
 // ErrClosed is what Alloc returns after Close.
 var ErrClosed = errors.New("memory: the pool is closed")
 
 // FailAt makes the n-th request from now fail (0 is the next one), for tests; < 0 none.
 func (p *Pool) FailAt(n int) {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.failIn = n
+}
+
+// Limit is how much may be reserved.
+func (p *Pool) Limit() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limit
 }
 
 // SetLimit bounds reserved bytes; cached segments that are beyond it go back at once,
 // blocks in use stay. A limit above the device's own is allowed.
 func (p *Pool) SetLimit(bytes int64) {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.limit = bytes; p.stats.Reserved > bytes {
 		p.empty()
 	}
 }
 
-// SetFraction is SetLimit to a part of the device's own limit.
+// SetFraction is SetLimit to a part of the device's own limit; 1 sets no other.
 func (p *Pool) SetFraction(f float64) { p.SetLimit(int64(f * float64(p.cfg.LimitBytes))) }
 
 // Alloc returns a block, or an *OutOfMemoryError after the whole failure chain: cached
@@ -134,18 +138,18 @@ func (p *Pool) alloc(r Request, first bool) (*Block, error) {
 		return nil, err
 	}
 	p.split(c, size)
-	b := &Block{pool: p, at: c, requested: r.Bytes, used: r.Bytes, category: r.Category, owner: r.Owner}
-	c.state, c.block = Active, b
+	c.state = Active
+	c.use = use{requested: r.Bytes, used: r.Bytes, category: r.Category, owner: r.Owner, queues: c.queues[:0]}
 	s := &p.stats
 	peak := s.Peak.Allocated
 	p.account(c.seg, Usage{Requested: r.Bytes, Allocated: c.size, Active: c.size, Blocks: 1})
 	s.Used += r.Bytes
-	s.Categories[b.category] += c.size
+	s.Categories[r.Category] += c.size
 	if s.Peak.Allocated > peak {
 		s.AtPeak = s.Categories
 	}
 	p.fill(c)
-	return b, nil
+	return &Block{c}, nil
 }
 
 func rounded(bytes int64) int64 {
@@ -189,21 +193,22 @@ func (p *Pool) Free(b *Block) {
 	if c == nil {
 		panic("memory: block freed twice")
 	}
-	b.at, b.owner, b.pinnedBy = nil, nil, nil
+	b.at = nil
 	if p.closed {
 		return
 	}
-	p.stats.Used -= b.used
-	p.stats.Categories[b.category] -= c.size
-	c.block = nil
-	p.account(c.seg, Usage{Requested: -b.requested, Allocated: -c.size, Blocks: -1})
-	if p.cfg.Event == nil || len(b.queues) == 0 {
+	p.stats.Used -= c.used
+	p.stats.Categories[c.category] -= c.size
+	p.account(c.seg, Usage{Requested: -c.requested, Allocated: -c.size, Blocks: -1})
+	queues := c.queues
+	c.use = use{queues: queues[:0]}
+	if p.cfg.Event == nil || len(queues) == 0 {
 		p.release(c)
 		return
 	}
 	c.state = Pending
 	w := pending{c: c}
-	for _, q := range b.queues {
+	for _, q := range queues {
 		w.events = append(w.events, p.cfg.Event(q))
 	}
 	p.pending = append(p.pending, w)
@@ -233,7 +238,8 @@ func (p *Pool) settle(wait bool) {
 // EmptyCache waits for pending frees and returns to the device what no block uses, in
 // whole segments, or granules where segments grow.
 func (p *Pool) EmptyCache() {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.settle(true)
 	p.empty()
 }
@@ -241,7 +247,8 @@ func (p *Pool) EmptyCache() {
 // Close returns everything to the device, blocks in use included; they may still be
 // freed afterwards.
 func (p *Pool) Close() {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.settle(true)
 	for _, s := range p.segs {
 		p.src.Unmap(s.bytes)

@@ -16,6 +16,7 @@ const (
 
 // class separates free chunks that must not serve each other's requests.
 type class struct {
+	pool  *Pool
 	queue int
 	small bool
 	free  []*chunk // sorted by size, segment, offset
@@ -35,8 +36,8 @@ type chunk struct {
 	seg        *segment
 	off, size  int64
 	state      State
-	block      *Block // of an active one
 	prev, next *chunk
+	use        // of an active one
 }
 
 // State of a stretch of a segment.
@@ -70,7 +71,7 @@ func (p *Pool) class(queue int, small bool) *class {
 			return c
 		}
 	}
-	c := &class{queue: queue, small: small}
+	c := &class{pool: p, queue: queue, small: small}
 	p.classes = append(p.classes, c)
 	return c
 }

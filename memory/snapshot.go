@@ -35,37 +35,35 @@ type Region struct {
 func (p *Pool) Snapshot() Snapshot {
 	p.mu.Lock()
 	s := Snapshot{Limit: p.limit, Stats: p.read()}
-	var resolve []func()
+	var uses []use
 	for _, seg := range p.segs {
 		g := Segment{Number: seg.number, Bytes: seg.size, Queue: seg.class.queue, Small: seg.class.small}
 		for c := seg.first; c != nil; c = c.next {
-			r := Region{Offset: c.off, Bytes: c.size, State: c.state}
-			if b := c.block; b != nil {
-				category := b.category
-				r.Requested, r.Used, r.Category = b.requested, b.used, &category
-			}
-			g.Regions = append(g.Regions, r)
-		}
-		for i, c := 0, seg.first; c != nil; i, c = i+1, c.next {
-			if b := c.block; b != nil {
-				r, owner, pinnedBy := &g.Regions[i], b.owner, b.pinnedBy
-				resolve = append(resolve, func() { r.resolve(owner, pinnedBy) })
-			}
+			g.Regions = append(g.Regions, Region{Offset: c.off, Bytes: c.size, State: c.state})
+			uses = append(uses, c.use)
 		}
 		s.Segments = append(s.Segments, g)
 	}
 	p.mu.Unlock()
-	for _, f := range resolve {
-		f()
+	for _, g := range s.Segments {
+		for i := range g.Regions {
+			g.Regions[i].describe(uses[i])
+		}
+		uses = uses[len(g.Regions):]
 	}
 	return s
 }
 
-func (r *Region) resolve(o Owner, pinnedBy func() string) {
-	if o != nil {
-		r.Path, r.Op, r.At = o.Path(), o.Op(), o.At()
+// describe asks the owner, who may need locks of its own: not while the pool is locked.
+func (r *Region) describe(u use) {
+	if r.State != Active {
+		return
 	}
-	if pinnedBy != nil {
-		r.PinnedBy = pinnedBy()
+	r.Requested, r.Used, r.Category = u.requested, u.used, &u.category
+	if u.owner != nil {
+		r.Path, r.Op, r.At = u.owner.Path(), u.owner.Op(), u.owner.At()
+	}
+	if u.pinnedBy != nil {
+		r.PinnedBy = u.pinnedBy()
 	}
 }

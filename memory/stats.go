@@ -38,7 +38,8 @@ func (s Stats) Cached() int64 { return s.Reserved - s.Active }
 
 // Stats costs no more than an Alloc, whatever the number of blocks.
 func (p *Pool) Stats() Stats {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.read()
 }
 
@@ -60,7 +61,8 @@ func (p *Pool) read() Stats {
 
 // ResetPeak starts the peaks anew from what is in use.
 func (p *Pool) ResetPeak() {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.stats.Peak, p.stats.AtPeak = p.stats.Usage, p.stats.Categories
 }
 
@@ -94,7 +96,8 @@ func (s *segment) inactive() int64 {
 }
 
 func (p *Pool) rescued(bytes int64) {
-	defer p.lock()()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.stats.Rescues++
 	p.stats.RescuedBytes += bytes
 }

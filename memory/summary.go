@@ -76,11 +76,7 @@ func (p *Pool) Live() string {
 				continue
 			}
 			fmt.Fprintf(&b, "%12s  %s", FormatBytes(r.Bytes), r.Category)
-			for _, part := range [][2]string{{" in ", r.Path}, {", ", r.Op}, {" at ", r.At}} {
-				if part[1] != "" {
-					b.WriteString(part[0] + part[1])
-				}
-			}
+			b.WriteString(where(r.Path, r.Op, r.At))
 			if r.Used != r.Requested {
 				fmt.Fprintf(&b, "; %s used", FormatBytes(r.Used))
 			}
