@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -303,7 +304,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	}
 	c.record = c.record && s.frame.mode.record
 	if err == nil && op.InPlace && ts[0].st != nil {
-		if err = s.mayWrite(ts[0]); err == nil {
+		if err = cmp.Or(s.mayWrite(ts[0]), ts[0].apart(ts[1:])); err == nil {
 			st := ts[0].st
 			st.version++
 			st.writer = w
