@@ -11,6 +11,7 @@ func init() {
 	native("mean variance", run(meanVariance[float32]), run(meanVariance[float64]))
 	native("batch norm", run(batchNorm[float32]), run(batchNorm[float64]))
 	native("batch norm backward", run(batchNormBackward[float32]), run(batchNormBackward[float64]))
+	driver.Register("count", driver.Int64, backend, run(countUp))
 }
 
 // side is how many columns of a matrix one thread takes: of each row, whole cache lines.
@@ -283,4 +284,9 @@ func gradientSums[T float32 | float64](g, x []T, mean T) (sum, product float64) 
 		p0 += float64(g[i]) * float64(x[i]-mean)
 	}
 	return s0 + s1, p0 + p1
+}
+
+// countUp: an int64; writes the next.
+func countUp(a *driver.Args) {
+	driver.Of[int64](&a.Out[0])[0] = driver.Of[int64](&a.In[0])[0] + 1
 }
