@@ -112,8 +112,8 @@ type image struct{ channels, lines, cols int }
 func (m image) size() int { return m.lines * m.cols }
 func (m image) len() int  { return m.channels * m.size() }
 
-// fewPixels is how many a group of images should have at least.
-const fewPixels = 64
+// How many pixels images taken together should have at least, and how many values when padded.
+const fewPixels, fewValues = 64, 4096
 
 func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	oh, ow := cv.OH(), cv.OW()
@@ -204,7 +204,7 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 // share shares the work out: the images, together with what each thread needs.
 func (c *conv[T]) share(threads int, a *arena) {
 	pixels := c.to.size() / (c.strided[0] * c.strided[1])
-	c.together = min(c.n, max(1, fewPixels/max(1, pixels)))
+	c.together = min(c.n, max(1, fewPixels/max(1, pixels), fewValues/c.from.len()))
 	threads = resolve(threads)
 	tasks := (c.n + c.together - 1) / c.together * c.groups
 	c.parts = 1
@@ -284,17 +284,11 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 		for i := range images {
 			for r := r0; r < r1; r++ {
 				from := c.results[slot][i*s.to.len()+r*s.to.size():][:s.to.size()]
-				c.scatter(s, dst[i*c.groups*c.to.len()+r*size+s.at:], from)
+				to := dst[i*c.groups*c.to.len()+r*size+s.at:]
+				for l := range s.to.lines {
+					scatter(to[l*c.strided[0]*c.to.cols:], from[l*s.to.cols:][:s.to.cols], c.strided[1])
+				}
 			}
-		}
-	}
-}
-
-func (c *conv[T]) scatter(s *sweep[T], dst, from []T) {
-	for l := range s.to.lines {
-		d := dst[l*c.strided[0]*c.to.cols:]
-		for q, v := range from[l*s.to.cols:][:s.to.cols] {
-			d[q*c.strided[1]] = v
 		}
 	}
 }

@@ -32,6 +32,10 @@ func convTilesAsm(rows int, w, src []float32, off []int32, dst []float32, ldc in
 	if add {
 		acc = 1
 	}
+	if rows == 1 && len(off) == 9 {
+		conv32_9(&w[0], &src[0], &dst[0], &off[0], acc, &tiles[0].src, len(tiles), &laneMasks[0])
+		return
+	}
 	convKernels[rows](len(off), &w[0], &src[0], &dst[0], &off[0], ldc*4, acc, &tiles[0].src, len(tiles), &laneMasks[0])
 }
 
@@ -41,4 +45,11 @@ func weightTileAsm(lines, cols int, x []float32, pitch int, off []int32, b, c []
 
 func transposeAsm(blocks int, src []float32, distance, rows int, dst []float32, pitch int) {
 	transpose32(blocks, &src[0], distance*4, rows, &dst[0], pitch*4)
+}
+
+func takeEvenAsm(blocks int, src, dst []float32) { takeEven32(blocks, &src[0], &dst[0]) }
+func putEvenAsm(blocks int, src, dst []float32)  { putEven32(blocks, &src[0], &dst[0]) }
+
+func convDotsAsm(x, dy []float32, off []int32, sums []float32, tiles []tile) {
+	convDots32_9(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles), 0, &laneMasks[0])
 }

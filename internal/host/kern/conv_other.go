@@ -4,4 +4,4 @@ package kern
 
 const avx2 = false
 
-var convTilesAsm, weightTileAsm, transposeAsm any
+var convTilesAsm, weightTileAsm, convDotsAsm, transposeAsm, takeEvenAsm, putEvenAsm any

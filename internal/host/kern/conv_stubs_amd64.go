@@ -64,7 +64,27 @@ func convWeights32_5(lines int, width int, x *float32, pitch int, off *int32, b 
 //go:noescape
 func convWeights32_6(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 
+// conv32_9 computes one channel of 9 weights.
+//
+//go:noescape
+func conv32_9(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int, masks *[16]int32)
+
+// convDots32_9 computes the gradients of 9 weights.
+//
+//go:noescape
+func convDots32_9(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int, unused int, masks *[16]int32)
+
 // transpose32 makes columns of rows.
 //
 //go:noescape
 func transpose32(blocks int, src *float32, ss int, rows int, dst *float32, ds int)
+
+// takeEven32 takes every other value.
+//
+//go:noescape
+func takeEven32(blocks int, src *float32, dst *float32)
+
+// putEven32 writes every other value.
+//
+//go:noescape
+func putEven32(blocks int, src *float32, dst *float32)

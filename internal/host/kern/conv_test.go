@@ -19,24 +19,27 @@ var convCases = []Conv{
 	square(2, 3, 9, 10, 8, 3, 1, 1, 1, 1), square(2, 4, 9, 10, 6, 3, 2, 1, 1, 1), square(2, 4, 7, 8, 6, 1, 1, 0, 1, 1),
 	square(2, 4, 11, 12, 8, 5, 2, 2, 1, 2), square(2, 6, 8, 9, 6, 3, 1, 1, 1, 6), square(2, 6, 8, 9, 12, 3, 2, 1, 1, 6),
 	square(2, 3, 16, 17, 4, 7, 2, 3, 1, 1), square(2, 4, 9, 10, 4, 3, 1, 2, 2, 1),
-	square(2, 36, 8, 8, 7, 3, 1, 1, 1, 1),       // several panels and blocks
-	square(1, 5, 32, 33, 13, 3, 1, 1, 1, 1),     // lines of several vectors
-	square(2, 5, 20, 20, 7, 1, 2, 0, 1, 1),      // pixels that no weight reaches
-	square(2, 3, 17, 16, 5, 3, 3, 1, 2, 1),      // stride 3, dilation 2
-	square(2, 4, 13, 13, 6, 2, 4, 3, 1, 2),      // a stride above the size of the kernel, margins above it too
-	square(2, 4, 13, 13, 6, 4, 2, 0, 2, 1),      // stride and dilation with a common divisor
-	square(1, 2, 400, 3, 17, 3, 1, 1, 1, 1),     // long
-	square(1, 2, 3, 400, 17, 3, 1, 1, 1, 1),     // wide
-	square(2, 8, 12, 12, 24, 3, 1, 1, 1, 2),     //
-	square(3, 16, 4, 4, 19, 3, 1, 1, 1, 1),      // narrower than a vector
-	square(2, 32, 2, 2, 33, 3, 2, 1, 1, 1),      //
-	square(2, 7, 1, 1, 9, 3, 1, 1, 1, 1),        //
-	square(1, 1, 1, 1, 1, 1, 1, 0, 1, 1),        //
-	square(0, 3, 5, 5, 4, 3, 1, 1, 1, 1),        // nothing
-	square(2, 0, 5, 5, 4, 3, 1, 1, 1, 1),        // zeros
-	square(2, 3, 0, 5, 4, 3, 1, 1, 1, 1),        //
-	square(2, 3, 5, 5, 0, 3, 1, 1, 1, 1),        //
-	square(2, 3, 2, 2, 4, 5, 1, 0, 1, 1),        // the kernel does not fit
+	square(2, 36, 8, 8, 7, 3, 1, 1, 1, 1),   // several panels and blocks
+	square(1, 5, 32, 33, 13, 3, 1, 1, 1, 1), // lines of several vectors
+	square(2, 5, 20, 20, 7, 1, 2, 0, 1, 1),  // pixels that no weight reaches
+	square(2, 3, 17, 16, 5, 3, 3, 1, 2, 1),  // stride 3, dilation 2
+	square(2, 4, 13, 13, 6, 2, 4, 3, 1, 2),  // a stride above the size of the kernel, margins above it too
+	square(2, 4, 13, 13, 6, 4, 2, 0, 2, 1),  // stride and dilation with a common divisor
+	square(1, 2, 400, 3, 17, 3, 1, 1, 1, 1), // long
+	square(1, 2, 3, 400, 17, 3, 1, 1, 1, 1), // wide
+	square(2, 8, 12, 12, 24, 3, 1, 1, 1, 2), //
+	square(3, 16, 4, 4, 19, 3, 1, 1, 1, 1),  // narrower than a vector
+	square(2, 32, 2, 2, 33, 3, 2, 1, 1, 1),  //
+	square(2, 7, 1, 1, 9, 3, 1, 1, 1, 1),    //
+	square(1, 1, 1, 1, 1, 1, 1, 0, 1, 1),    //
+	square(0, 3, 5, 5, 4, 3, 1, 1, 1, 1),    // nothing
+	square(2, 0, 5, 5, 4, 3, 1, 1, 1, 1),    // zeros
+	square(2, 3, 0, 5, 4, 3, 1, 1, 1, 1),    //
+	square(2, 3, 5, 5, 0, 3, 1, 1, 1, 1),    //
+	square(2, 3, 2, 2, 4, 5, 1, 0, 1, 1),    // the kernel does not fit
+	square(2, 8, 9, 9, 4, 3, 1, 1, 1, 2),    // two channels a group
+	square(2, 7, 9, 9, 2, 3, 2, 1, 1, 1),
+	square(2, 2, 2, 2, 2, 5, 1, 0, 1, 1),
 	{2, 4, 9, 14, 6, 3, 1, 1, 2, 0, 1, 1, 1, 2}, // oblong
 	{1, 3, 14, 9, 5, 2, 5, 3, 1, 1, 2, 2, 1, 1}, //
 	{1, 6, 5, 7, 4, 1, 1, 1, 1, 1, 0, 1, 1, 2},  // 1x1 with margins
@@ -188,6 +191,7 @@ func BenchmarkConv(b *testing.B) {
 		{"stride2", square(32, 64, 32, 32, 128, 3, 2, 1, 1, 1)},
 		{"16x28", square(64, 16, 28, 28, 16, 3, 1, 1, 1, 1)},
 		{"depthwise", square(32, 64, 32, 32, 64, 3, 1, 1, 1, 64)},
+		{"depthwise2", square(32, 192, 14, 14, 192, 3, 2, 1, 1, 192)},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
 		nx, nw, ny := c.sizes()

@@ -7,6 +7,7 @@ import (
 )
 
 const (
+	fewChannels = 2   // output channels of a group
 	panelWidth  = 16  // output channels that the weight gradient's kernel takes at a time
 	pixelsBlock = 256 // and pixels: their gradients, panelWidth each, stay in the first-level cache
 )
@@ -22,10 +23,11 @@ type convWeights[T floating] struct {
 	off          []int32 // for each weight of a channel's part
 	sums         []T     // for each group and panel of output channels: weights, 16 channels each
 	slots        []weightSlot[T]
-	inParts      int // that a group's channels are cut in
-	outParts     int // that its panels are cut in
-	lines, cols  int // of a block
-	channels     int // of a group
+	inParts      int       // that a group's channels are cut in
+	outParts     int       // that its panels are cut in
+	lines, cols  int       // of a block
+	channels     int       // of a group
+	dots         *convDots // where output channels are few
 }
 
 type weightSlot[T floating] struct{ image, block []T }
@@ -50,19 +52,33 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	c.cols = min(c.to.cols, pixelsBlock)
 	c.lines = min(c.to.lines, pixelsBlock/max(1, c.cols))
 	c.off = take[int32](a, most*c.taps)
-	c.sums = take[T](a, c.groups*c.panels*panelWidth*c.channels*c.taps)
-	for range min(threads, c.tasks()) {
-		c.slots = append(c.slots, weightSlot[T]{take[T](a, c.from.len()), take[T](a, c.lines*c.cols*panelWidth)})
-	}
 	if a.buf != nil {
 		for k := range c.off {
 			c.off[k] = int32(c.from.meets(k/c.taps, k%c.taps/cv.KW, k%cv.KW))
 		}
 	}
+	block := c.lines * c.cols * panelWidth
+	if c.to.channels <= fewChannels {
+		d := newConvDots(&c.from, c.to, most*c.taps, c.off, a)
+		c.dots = &d
+		block = c.to.channels * d.lanes
+	} else {
+		c.sums = take[T](a, c.groups*c.panels*panelWidth*c.channels*c.taps)
+	}
+	for range min(threads, c.tasks()) {
+		c.slots = append(c.slots, weightSlot[T]{take[T](a, c.from.len()), take[T](a, block)})
+	}
 	return c
 }
 
 func (c *convWeights[T]) tasks() int { return c.groups * c.inParts * c.outParts }
+
+// task is a group, and some of its channels and panels of output channels.
+func (c *convWeights[T]) task(i int) (g, c0, c1, p0, p1 int) {
+	g, in, out := i/(c.inParts*c.outParts), i/c.outParts%c.inParts, i%c.outParts
+	return g, in * c.channels / c.inParts, (in + 1) * c.channels / c.inParts,
+		out * c.panels / c.outParts, (out + 1) * c.panels / c.outParts
+}
 
 // ConvBackwardWeights computes dw, the gradient of w.
 func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work []byte) {
@@ -70,15 +86,17 @@ func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work [
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		for i := int(next.Add(1)) - 1; i < c.tasks(); i = int(next.Add(1)) - 1 {
-			c.part(&c.slots[slot], i, x, dy, dw)
+			if c.dots != nil {
+				c.dotsPart(&c.slots[slot], i, x, dy, dw)
+			} else {
+				c.part(&c.slots[slot], i, x, dy, dw)
+			}
 		}
 	})
 }
 
 func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
-	g, in, out := i/(c.inParts*c.outParts), i/c.outParts%c.inParts, i%c.outParts
-	c0, c1 := in*c.channels/c.inParts, (in+1)*c.channels/c.inParts
-	p0, p1 := out*c.panels/c.outParts, (out+1)*c.panels/c.outParts
+	g, c0, c1, p0, p1 := c.task(i)
 	from, kernel := c.from, weightKernel[T]()
 	from.image.channels = c1 - c0
 	perChannel := from.h.in * from.w.in

@@ -20,7 +20,11 @@ func main() {
 	for n := 1; n <= 6; n++ {
 		convWeightTile(n)
 	}
+	convTile9()
+	convDots9()
 	transpose()
+	takeEven()
+	putEven()
 	Generate()
 }
 
@@ -151,6 +155,149 @@ func convTile(rows int) {
 // fullMask is the mask of a tile whose 16 lanes all exist: 8 of 0 to 8, and 8 of 0 to 8.
 const fullMask = 8*9 + 8
 
+var nine = []reg.GPPhysical{reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10, reg.R11, reg.R12, reg.R13, reg.RBX}
+
+// ninePlaces makes pointers of the places in off.
+func ninePlaces() {
+	Load(Param("b"), reg.RCX)
+	Load(Param("off"), reg.RDX)
+	for i, p := range nine {
+		MOVLQSX(Mem{Base: reg.RDX, Disp: 4 * i}, p)
+		LEAQ(Mem{Base: reg.RCX, Index: p, Scale: 4}, p)
+	}
+}
+
+// convTile9 writes the same as convTile for one channel and 9 weights: those of a depthwise convolution, which stay in
+// registers.
+func convTile9() {
+	kernel("conv32_9", "func(a, b, c *float32, off *int32, acc int, tiles *int32, n int, masks *[16]int32)",
+		"computes one channel of 9 weights.")
+	ninePlaces()
+	sums, weights, masks := ymm[9:11], ymm[:9], ymm[11:13]
+	Load(Param("a"), reg.RCX)
+	for i, w := range weights {
+		VBROADCASTSS(Mem{Base: reg.RCX, Disp: 4 * i}, w)
+	}
+	tiles, c, x, c2 := reg.RDX, reg.R15, reg.RAX, reg.RCX
+	Load(Param("tiles"), tiles)
+	Label("tile")
+	Load(Param("c"), c)
+	MOVLQSX(Mem{Base: tiles}, x)
+	MOVLQSX(Mem{Base: tiles, Disp: 4}, c2)
+	ADDQ(x, c2)
+	for i, p := range nine {
+		for j, at := range []reg.GPPhysical{x, c2} {
+			m := Mem{Base: p, Index: at, Scale: 4}
+			if i == 0 {
+				VMULPS(m, weights[i], sums[j])
+			} else {
+				VFMADD231PS(m, weights[i], sums[j])
+			}
+		}
+	}
+	MOVLQSX(Mem{Base: tiles, Disp: 8}, x)
+	MOVLQSX(Mem{Base: tiles, Disp: 12}, c2)
+	LEAQ(Mem{Base: c, Index: x, Scale: 4}, c)
+	LEAQ(Mem{Base: c, Index: c2, Scale: 4}, c2)
+	places := []reg.GPPhysical{c, c2}
+	MOVLQSX(Mem{Base: tiles, Disp: 16}, x)
+	CMPQ(x, Imm(fullMask))
+	JE(LabelRef("full"))
+	loadMasks(x, masks)
+	CMPQ(NewParamAddr("acc", 32), Imm(0))
+	JE(LabelRef("maskedStore"))
+	for j, p := range places {
+		VMASKMOVPS(Mem{Base: p}, masks[j], ymm[13])
+		VADDPS(ymm[13], sums[j], sums[j])
+	}
+	Label("maskedStore")
+	for j, p := range places {
+		VMASKMOVPS(sums[j], masks[j], Mem{Base: p})
+	}
+	JMP(LabelRef("next"))
+	Label("full")
+	CMPQ(NewParamAddr("acc", 32), Imm(0))
+	JE(LabelRef("store"))
+	for j, p := range places {
+		VADDPS(Mem{Base: p}, sums[j], sums[j])
+	}
+	Label("store")
+	for j, p := range places {
+		VMOVUPS(sums[j], Mem{Base: p})
+	}
+	Label("next")
+	ADDQ(Imm(20), tiles)
+	DECQ(NewParamAddr("n", 48))
+	JNE(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
+}
+
+func loadMasks(index reg.GPPhysical, masks []reg.VecPhysical) {
+	SHLQ(Imm(6), index)
+	ADDQ(NewParamAddr("masks", 56), index)
+	VMOVUPS(Mem{Base: index}, masks[0])
+	VMOVUPS(Mem{Base: index, Disp: 32}, masks[1])
+}
+
+// convDots9 writes the kernel of a depthwise convolution's weight gradient: to each of 9 vectors of sums it adds those
+// over all tiles of the image's pixels, at the places in off, times the result's.
+func convDots9() {
+	kernel("convDots32_9", "func(b, c *float32, off *int32, sums *float32, tiles *int32, n, unused int, masks *[16]int32)",
+		"computes the gradients of 9 weights.")
+	ninePlaces()
+	sums, grads, masks, t := ymm[:9], ymm[9:11], ymm[11:13], ymm[13]
+	for _, s := range sums {
+		VXORPS(s, s, s)
+	}
+	tiles, c, x, x2 := reg.RDX, reg.R15, reg.RAX, reg.RCX
+	Load(Param("tiles"), tiles)
+	Label("tile")
+	Load(Param("c"), c)
+	MOVLQSX(Mem{Base: tiles, Disp: 8}, x)
+	LEAQ(Mem{Base: c, Index: x, Scale: 4}, c)
+	MOVLQSX(Mem{Base: tiles, Disp: 12}, x2)
+	MOVLQSX(Mem{Base: tiles}, x)
+	second := Mem{Base: c, Index: x2, Scale: 4}
+	CMPL(Mem{Base: tiles, Disp: 16}, Imm(fullMask))
+	JE(LabelRef("full"))
+	MOVLQSX(Mem{Base: tiles, Disp: 16}, x)
+	loadMasks(x, masks)
+	VMASKMOVPS(Mem{Base: c}, masks[0], grads[0])
+	VMASKMOVPS(second, masks[1], grads[1])
+	MOVLQSX(Mem{Base: tiles}, x)
+	MOVLQSX(Mem{Base: tiles, Disp: 4}, x2)
+	ADDQ(x, x2)
+	for i, p := range nine {
+		for j, at := range []reg.GPPhysical{x, x2} {
+			VMASKMOVPS(Mem{Base: p, Index: at, Scale: 4}, masks[j], t)
+			VFMADD231PS(t, grads[j], sums[i])
+		}
+	}
+	JMP(LabelRef("next"))
+	Label("full")
+	VMOVUPS(Mem{Base: c}, grads[0])
+	VMOVUPS(second, grads[1])
+	MOVLQSX(Mem{Base: tiles, Disp: 4}, x2)
+	ADDQ(x, x2)
+	for i, p := range nine {
+		for j, at := range []reg.GPPhysical{x, x2} {
+			VFMADD231PS(Mem{Base: p, Index: at, Scale: 4}, grads[j], sums[i])
+		}
+	}
+	Label("next")
+	ADDQ(Imm(20), tiles)
+	DECQ(NewParamAddr("n", 40))
+	JNE(LabelRef("tile"))
+	Load(Param("sums"), c)
+	for i, s := range sums {
+		VADDPS(Mem{Base: c, Disp: 32 * i}, s, s)
+		VMOVUPS(s, Mem{Base: c, Disp: 32 * i})
+	}
+	VZEROUPPER()
+	RET()
+}
+
 // convWeightTile writes the kernel of a tile of the weight gradient: `taps` values of the image, at the places in off,
 // times 16 output channels, summed over lines times width pixels and added to c, where 16 channels follow a tap. The
 // image's lines are pitch bytes apart; b holds 16 channels a pixel.
@@ -260,6 +407,50 @@ func transpose() {
 		ADDQ(ds, d)
 	}
 	ADDQ(Imm(32), s)
+	DECQ(n)
+	JNE(LabelRef("block"))
+	VZEROUPPER()
+	RET()
+}
+
+// takeEven writes: dst[i] = src[2i], blocks of 8.
+func takeEven() {
+	kernel("takeEven32", "func(blocks int, src, dst *float32)", "takes every other value.")
+	n, s, d := reg.RCX, reg.RSI, reg.RDI
+	Load(Param("blocks"), n)
+	Load(Param("src"), s)
+	Load(Param("dst"), d)
+	Label("block")
+	VMOVUPS(Mem{Base: s}, ymm[0])
+	VMOVUPS(Mem{Base: s, Disp: 32}, ymm[1])
+	VSHUFPS(Imm(0x88), ymm[1], ymm[0], ymm[2]) // 0 2 8 10 4 6 12 14
+	VPERMPD(Imm(0xd8), ymm[2], ymm[2])
+	VMOVUPS(ymm[2], Mem{Base: d})
+	ADDQ(Imm(64), s)
+	ADDQ(Imm(32), d)
+	DECQ(n)
+	JNE(LabelRef("block"))
+	VZEROUPPER()
+	RET()
+}
+
+// putEven writes: dst[2i] = src[i], blocks of 8.
+func putEven() {
+	kernel("putEven32", "func(blocks int, src, dst *float32)", "writes every other value.")
+	n, s, d := reg.RCX, reg.RSI, reg.RDI
+	Load(Param("blocks"), n)
+	Load(Param("src"), s)
+	Load(Param("dst"), d)
+	Label("block")
+	VPERMPD(Imm(0xd8), Mem{Base: s}, ymm[0]) // 0 1 4 5 2 3 6 7
+	VUNPCKLPS(ymm[0], ymm[0], ymm[1])
+	VUNPCKHPS(ymm[0], ymm[0], ymm[2])
+	VBLENDPS(Imm(0xaa), Mem{Base: d}, ymm[1], ymm[1])
+	VBLENDPS(Imm(0xaa), Mem{Base: d, Disp: 32}, ymm[2], ymm[2])
+	VMOVUPS(ymm[1], Mem{Base: d})
+	VMOVUPS(ymm[2], Mem{Base: d, Disp: 32})
+	ADDQ(Imm(32), s)
+	ADDQ(Imm(64), d)
 	DECQ(n)
 	JNE(LabelRef("block"))
 	VZEROUPPER()
