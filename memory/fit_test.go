@@ -36,7 +36,7 @@ func TestFit(t *testing.T) {
 	}{
 		{"the smallest that is enough", false, []int64{4096, 512, 2048, 512, 3072, 512}, []int{0, 2, 4}, 2560, 0, 7168, 2560},
 		{"the first of equals, freed last", false, []int64{2048, 512, 2048, 512}, []int{2, 0}, 2048, 0, 0, 2048},
-		{"the oldest segment of equals", false, []int64{mib, mib, mib, mib}, []int{2, 0}, mib, 0, 0, mib},
+		{"the oldest segment of equals", false, []int64{mib, mib, mib, mib, mib, mib}, []int{4, 2}, mib, 1, 0, mib},
 		{"a rest of 512 in a small segment is split off", false, []int64{1536, 512}, []int{0}, 1024, 0, 0, 1024},
 		{"a rest of 1 MiB in a large segment is not", false, []int64{4 * mib, 2 * mib}, []int{0}, 3 * mib, 0, 0, 4 * mib},
 		{"one of 1 MiB and 512 is", false, []int64{4 * mib, 2 * mib}, []int{0}, 3*mib - 512, 0, 0, 3*mib - 512},
@@ -68,6 +68,76 @@ func TestFit(t *testing.T) {
 				t.Errorf("segment %d, offset %d, %d bytes; want %d, %d, %d", segment, offset, granted, tt.segment, tt.offset, tt.granted)
 			}
 		})
+	}
+}
+
+// Memory comes back first where least of it is needed, and first where that is equal.
+func TestFitOfAddresses(t *testing.T) {
+	for _, tt := range []struct{ ask, offset int64 }{{2 * mib, 0}, {5 * mib, 6 * mib}, {8 * mib, 14 * mib}} {
+		p := memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib, Growable: true})
+		var blocks []*memory.Block
+		for _, n := range []int64{4, 2, 6, 2, 2} {
+			b, err := p.Alloc(memory.Request{Bytes: n * mib})
+			if err != nil {
+				t.Fatal(err)
+			}
+			blocks = append(blocks, b)
+		}
+		p.Free(blocks[0])
+		p.Free(blocks[2])
+		p.Free(blocks[4])
+		p.EmptyCache()
+		if n := p.Stats().Reserved; n != 4*mib {
+			t.Errorf("reserved %d", n)
+		}
+		if _, err := p.Alloc(memory.Request{Bytes: tt.ask, Category: memory.Workspace}); err != nil {
+			t.Fatal(err)
+		}
+		if _, offset, _ := place(t, p); offset != tt.offset {
+			t.Errorf("%d bytes at %d, want %d", tt.ask, offset, tt.offset)
+		}
+	}
+}
+
+// Granules count whole, and the last one within the limit is to be had.
+func TestGrowableLimit(t *testing.T) {
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 6*mib + 512, Growable: true})
+	for _, tt := range []struct {
+		bytes int64
+		fits  bool
+	}{{4 * mib, true}, {2*mib + 512, false}, {4 * mib, false}, {2 * mib, true}, {1, false}} {
+		if _, err := p.Alloc(memory.Request{Bytes: tt.bytes}); (err == nil) != tt.fits {
+			t.Errorf("%d bytes: %v", tt.bytes, err)
+		}
+	}
+	if n := p.Stats().Reserved; n != 6*mib {
+		t.Errorf("reserved %d", n)
+	}
+}
+
+// A lower limit takes what is cached at once, and what is in use only when it is freed.
+func TestSetLimit(t *testing.T) {
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib})
+	a, errA := p.Alloc(memory.Request{Bytes: 16 * mib})
+	b, errB := p.Alloc(memory.Request{Bytes: 16 * mib})
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	p.Free(a)
+	p.SetFraction(0.125)
+	if n := p.Stats().Reserved; n != 16*mib {
+		t.Errorf("reserved %d", n)
+	}
+	p.Free(b)
+	if _, err := p.Alloc(memory.Request{Bytes: 10 * mib}); err != nil {
+		t.Error("what is cached has been paid for: ", err)
+	}
+	if _, err := p.Alloc(memory.Request{Bytes: 1}); err == nil {
+		t.Error("grew beyond the limit")
+	}
+	p.SetLimit(64 * mib)
+	if _, err := p.Alloc(memory.Request{Bytes: 1}); err != nil {
+		t.Error(err)
 	}
 }
 

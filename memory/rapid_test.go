@@ -18,6 +18,7 @@ type machine struct {
 	clocks [2]int
 	live   []*twin
 	limit  int64
+	peaks  map[string]int64
 	tag    byte
 }
 
@@ -40,7 +41,7 @@ func (m moment) Wait()      { *m.clock = max(*m.clock, m.at+1) }
 
 func newMachine(t *rapid.T) *machine {
 	const limit = 96 << 20
-	m := &machine{limit: limit}
+	m := &machine{limit: limit, peaks: map[string]int64{}}
 	growable := rapid.Bool().Draw(t, "growable")
 	for i, s := range []memory.Source{host.Source{}, dry.Source{}} {
 		m.pools[i] = memory.New(s, memory.Config{LimitBytes: limit, Growable: growable,
@@ -167,6 +168,7 @@ func (m *machine) ResetPeak(t *rapid.T) {
 			t.Fatalf("%+v", s)
 		}
 	}
+	clear(m.peaks)
 }
 
 // Check compares the pools with each other, what they say with the blocks that there
@@ -196,6 +198,10 @@ func (m *machine) Check(t *rapid.T) {
 		t.Fatal("statistics and calls differ:\n", cmp.Diff(want, s))
 	}
 	eachUsage(s, func(name string, now, peak, total, freed int64) {
+		m.peaks[name] = max(m.peaks[name], now)
+		if peak != m.peaks[name] && name != "inactive split" { // which has peaks within a call
+			t.Fatalf("%s: peak %d, seen %d", name, peak, m.peaks[name])
+		}
 		if now < 0 || peak < now || total < peak || total-freed != now {
 			t.Fatalf("%s: now %d, peak %d, total %d, freed %d", name, now, peak, total, freed)
 		}
