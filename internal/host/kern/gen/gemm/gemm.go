@@ -18,7 +18,7 @@ type variant struct {
 // biases (with a distance of 0 between rows). Any strides, in bytes: packed panels need no kernel of their own,
 // since the additions of the addresses are free beside the arithmetic. Twelve accumulators keep both FMA units busy.
 func gemm(t elem, mr int, v variant) {
-	name := fmt.Sprintf("gemm%s%dx%d", t.name, mr, v.vectors)
+	name := fmt.Sprintf("gemm%sx%dx%d", t.name, mr, v.vectors)
 	if v.masked {
 		name += "m"
 	}
@@ -47,12 +47,12 @@ func gemm(t elem, mr int, v variant) {
 	for i := range mr * v.vectors {
 		VXORPS(ymm[i], ymm[i], ymm[i])
 	}
-	each(k, 4, func() {
+	each(k, func() {
 		for j := range bv {
 			if m := (Mem{Base: b, Disp: j * lanes}); last(j) {
-				t.maskLoad(m, mask, bv[j])
+				t.mask(m, mask, bv[j])
 			} else {
-				t.store(m, bv[j])
+				t.move(m, bv[j])
 			}
 		}
 		for i := range mr {
@@ -78,7 +78,7 @@ func gemm(t elem, mr int, v variant) {
 	for i := range mr {
 		for j := range bv {
 			if m := (Mem{Base: d, Disp: j * lanes}); last(j) {
-				t.maskLoad(m, mask, bv[j])
+				t.mask(m, mask, bv[j])
 				t.add(bv[j], acc(i, j), acc(i, j))
 			} else {
 				t.add(m, acc(i, j), acc(i, j))
@@ -90,62 +90,13 @@ func gemm(t elem, mr int, v variant) {
 	for i := range mr {
 		for j := range bv {
 			if m := (Mem{Base: c, Disp: j * lanes}); last(j) {
-				t.maskLoad(acc(i, j), mask, m)
+				t.mask(acc(i, j), mask, m)
 			} else {
-				t.store(acc(i, j), m)
+				t.move(acc(i, j), m)
 			}
 		}
 		ADDQ(ldc, c)
 	}
-	VZEROUPPER()
-	RET()
-}
-
-// transpose writes dst[p][i] = src[i][p] for 8 rows i, of which rows exist, and blocks times 8 columns p. It stores
-// all 8 lanes of every dst[p]: those of rows that do not exist, to be overwritten by dst[p+1], hold anything.
-func transpose() {
-	TEXT("transposeF32", NOSPLIT, "func(blocks int, src *float32, ld, rows int, dst *float32, dld int)")
-	Pragma("noescape")
-	n, src, ld, rows, dst, dld, row := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.R8, reg.R9
-	Load(Param("blocks"), n)
-	Load(Param("src"), src)
-	Load(Param("ld"), ld)
-	Load(Param("rows"), rows)
-	Load(Param("dst"), dst)
-	Load(Param("dld"), dld)
-	x, y := ymm[:8], ymm[8:]
-	Label("block")
-	MOVQ(src, row)
-	for i := range 8 {
-		if i > 0 {
-			CMPQ(rows, Imm(uint64(i)))
-			JLE(LabelRef("loaded"))
-		}
-		VMOVUPS(Mem{Base: row}, x[i])
-		ADDQ(ld, row)
-	}
-	Label("loaded")
-	for i := 0; i < 8; i += 2 {
-		VUNPCKLPS(x[i+1], x[i], y[i])
-		VUNPCKHPS(x[i+1], x[i], y[i+1])
-	}
-	for i := 0; i < 8; i += 4 { // of rows i … i+3: columns 0 and 4, 1 and 5, 2 and 6, 3 and 7
-		VUNPCKLPD(y[i+2], y[i], x[i])
-		VUNPCKHPD(y[i+2], y[i], x[i+1])
-		VUNPCKLPD(y[i+3], y[i+1], x[i+2])
-		VUNPCKHPD(y[i+3], y[i+1], x[i+3])
-	}
-	for i := range 4 {
-		VPERM2F128(Imm(0x20), x[i+4], x[i], y[i])
-		VPERM2F128(Imm(0x31), x[i+4], x[i], y[i+4])
-	}
-	for i := range 8 {
-		VMOVUPS(y[i], Mem{Base: dst})
-		ADDQ(dld, dst)
-	}
-	ADDQ(Imm(lanes), src)
-	DECQ(n)
-	JNE(LabelRef("block"))
 	VZEROUPPER()
 	RET()
 }

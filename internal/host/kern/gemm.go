@@ -1,0 +1,317 @@
+package kern
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+//go:generate go -C gen run ./gemm -out ../gemm_amd64.s -stubs ../gemm_stubs_amd64.go -pkg kern
+
+// Elem is what a matrix may hold. The 16-bit types are for storage: sums are of float32, rounded once at the end.
+type Elem interface {
+	float32 | float64 | driver.B16 | driver.F16
+}
+
+// Mat is a matrix whose element (i, j) is Data[i·RS + j·CS].
+type Mat[T any] struct {
+	Data   []T
+	RS, CS int
+}
+
+// An element of a product is summed in blocks of the depth, each in order, whatever the path its operands take: so
+// its bits depend neither on the number of threads nor on what other rows and columns there are.
+const (
+	gemmDepth = 384  // a strip of either operand stays in the first-level cache
+	gemmRows  = 768  // packed at a time
+	gemmCols  = 1024 // packed at a time
+	gemmSlack = 8    // elements after a panel that packing it may write
+	gemmGroup = 16   // panels each way that one goroutine takes at a time, at most
+	panelCols = 16   // of b, at most
+
+	gemmSmall = 48 * 48 * 48 // up to here a second thread costs more than it brings, as does packing a
+	gemmFew   = 64           // columns for which packing a costs more than it brings
+)
+
+// Gemm computes c = a·b, for a of m×k and b of k×n, plus c if acc, plus bias, one for each column, if not nil.
+// The columns of c are neighbours (CS is 1).
+func Gemm[T Elem](threads, m, n, k int, a, b, c Mat[T], acc bool, bias []T, work []byte) {
+	if m == 0 || n == 0 {
+		return
+	}
+	switch any(a.Data).(type) {
+	case []float64:
+		newGemm[T, float64](m, n, k, newArena(work)).run(threads, a, b, c, acc, bias)
+	default:
+		newGemm[T, float32](m, n, k, newArena(work)).run(threads, a, b, c, acc, bias)
+	}
+}
+
+// GemmWorkspace is how many bytes of work Gemm needs, whatever the strides.
+func GemmWorkspace(t driver.DType, m, n, k, threads int) int64 {
+	var a arena
+	switch t {
+	case driver.Float32:
+		newGemm[float32, float32](m, n, k, &a)
+	case driver.Float64:
+		newGemm[float64, float64](m, n, k, &a)
+	case driver.BFloat16, driver.Float16:
+		newGemm[driver.F16, float32](m, n, k, &a)
+	default:
+		panic(fmt.Sprintf("kern: product of %v", t))
+	}
+	return a.size()
+}
+
+// A gemm is a product of elements T, computed in F.
+type gemm[T Elem, F floating] struct {
+	m, n, k          int
+	rows, cols, deep int // of a block
+	pa, pb           []F // packed panels of a block of either operand
+	sums             []F // a block of the result, where it can't be summed in place
+	bias             []F
+
+	kern    gemmKernel[F]
+	a, b, c Mat[T]
+}
+
+// half reports whether what is stored isn't what is computed in.
+func (*gemm[T, F]) half() bool {
+	var t T
+	var f F
+	return unsafe.Sizeof(t) != unsafe.Sizeof(f)
+}
+
+func newGemm[T Elem, F floating](m, n, k int, a *arena) *gemm[T, F] {
+	g := &gemm[T, F]{m: m, n: n, k: k, kern: gemmKernelOf[F]()}
+	if m*n == 0 {
+		return g
+	}
+	g.rows = evenly(m, gemmRows, 1)
+	g.cols = evenly(n, gemmCols, panelCols)
+	g.deep = evenly(k, gemmDepth, 4)
+	if g.half() || !g.small() {
+		g.pa = take[F](a, g.rows*g.deep+(g.rows+3)/4*gemmSlack)
+	}
+	g.pb = take[F](a, g.cols*g.deep)
+	if g.half() {
+		g.sums = take[F](a, g.rows*g.cols)
+		g.bias = take[F](a, n)
+	}
+	return g
+}
+
+func (g *gemm[T, F]) small() bool { return g.m*g.n*g.k <= gemmSmall }
+
+// evenly is the length, a multiple of unit, of the fewest parts of n that are no longer than most.
+func evenly(n, most, unit int) int {
+	if n == 0 {
+		return 0
+	}
+	parts := (n + most - 1) / most
+	return ((n+parts-1)/parts + unit - 1) / unit * unit
+}
+
+func (g *gemm[T, F]) run(threads int, a, b, c Mat[T], acc bool, bias []T) {
+	g.a, g.b, g.c = a, b, c
+	if g.small() {
+		threads = 1
+	}
+	if bias != nil && g.half() {
+		widen(g.bias, bias)
+	} else {
+		g.bias = same[F](bias)
+	}
+	for i := 0; i < g.m; i += g.rows {
+		for j := 0; j < g.n; j += g.cols {
+			g.block(threads, i, j, acc, bias != nil)
+		}
+	}
+}
+
+// same is x itself where T is F, else nil.
+func same[F, T any](x []T) []F {
+	y, _ := any(x).([]F)
+	return y
+}
+
+// A gemmStep adds the product of some of the depth to a block of the result.
+type gemmStep[T Elem, F floating] struct {
+	*gemm[T, F]
+	i, j, p          int // where it begins
+	rows, cols, deep int
+	rowPanels        int
+	colPanels        int
+	rowGroup         int // panels that a goroutine takes at a time
+	colGroup         int
+	a, b             []F // where the operands need no packing
+	c, d             []F // the result; what to add, if anything
+	ldc, ldd         int
+	last             bool
+}
+
+func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
+	s := gemmStep[T, F]{gemm: g, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
+	s.c, s.ldc = g.sums, s.cols
+	if !g.half() {
+		s.c, s.ldc = same[F](g.c.Data[i*g.c.RS+j:]), g.c.RS
+	}
+	switch {
+	case g.k == 0 || acc && (bias || g.half()):
+		s.begin(acc, bias)
+		s.d, s.ldd = s.c, s.ldc
+	case acc:
+		s.d, s.ldd = s.c, s.ldc
+	case bias:
+		s.d, s.ldd = g.bias[j:], 0
+	}
+	s.rowPanels = (s.rows + g.kern.rows - 1) / g.kern.rows
+	s.colPanels = (s.cols + g.kern.cols - 1) / g.kern.cols
+	s.split(threads)
+	for ; s.p < g.k; s.p += s.deep {
+		s.deep = min(g.deep, g.k-s.p)
+		s.last = s.p+s.deep == g.k
+		s.run(threads)
+		s.d, s.ldd = s.c, s.ldc
+	}
+	if g.k == 0 && g.half() {
+		s.round(0, s.rows, 0, s.cols)
+	}
+}
+
+// begin makes the sums begin at what is to be added to them.
+func (s *gemmStep[T, F]) begin(acc, bias bool) {
+	for r := range s.rows {
+		c := s.c[r*s.ldc:][:s.cols]
+		if !acc {
+			clear(c)
+		} else if s.half() {
+			widen(c, s.gemm.c.Data[(s.i+r)*s.gemm.c.RS+s.j:][:s.cols])
+		}
+		if bias {
+			for q, v := range s.bias[s.j:][:s.cols] {
+				c[q] += v
+			}
+		}
+	}
+}
+
+// split groups panels: large groups read each packed panel from the cache more often, small ones share out better.
+func (s *gemmStep[T, F]) split(threads int) {
+	s.rowGroup, s.colGroup = min(s.rowPanels, gemmGroup), min(s.colPanels, gemmGroup)
+	if threads = resolve(threads); threads == 1 {
+		return
+	}
+	for s.tasks() < 4*threads && s.rowGroup*s.colGroup > 4 {
+		if s.colGroup >= s.rowGroup {
+			s.colGroup = (s.colGroup + 1) / 2
+		} else {
+			s.rowGroup = (s.rowGroup + 1) / 2
+		}
+	}
+}
+
+func (s *gemmStep[T, F]) tasks() int {
+	return (s.rowPanels + s.rowGroup - 1) / s.rowGroup * ((s.colPanels + s.colGroup - 1) / s.colGroup)
+}
+
+func (s *gemmStep[T, F]) run(threads int) {
+	s.a, s.b = nil, nil
+	if !s.half() && (s.small() || s.n <= gemmFew) {
+		s.a = same[F](s.gemm.a.Data[s.i*s.gemm.a.RS+s.p*s.gemm.a.CS:])
+	}
+	if !s.half() && s.gemm.b.CS == 1 && (s.small() || s.rowPanels <= 2) {
+		s.b = same[F](s.gemm.b.Data[s.p*s.gemm.b.RS+s.j:])
+	}
+	const together = 4 // panels
+	as, bs := (s.rowPanels+together-1)/together, (s.colPanels+together-1)/together
+	if s.a != nil {
+		as = 0
+	}
+	if s.b != nil {
+		bs = 0
+	}
+	par.For(threads, as+bs, func(t int) {
+		if t < as {
+			for q := t * together; q < min((t+1)*together, s.rowPanels); q++ {
+				s.packRows(q)
+			}
+			return
+		}
+		for q := (t - as) * together; q < min((t-as+1)*together, s.colPanels); q++ {
+			s.packCols(q)
+		}
+	})
+	par.For(threads, s.tasks(), s.task)
+}
+
+// rowPanel is the rows of panel q: all panels are of the same height, or one less.
+func (s *gemmStep[T, F]) rowPanel(q int) (r0, r1 int) {
+	return q * s.rows / s.rowPanels, (q + 1) * s.rows / s.rowPanels
+}
+
+func (s *gemmStep[T, F]) colPanel(q int) (c0, c1 int) {
+	return q * s.kern.cols, min((q+1)*s.kern.cols, s.cols)
+}
+
+func (s *gemmStep[T, F]) packRows(q int) {
+	r0, r1 := s.rowPanel(q)
+	a := s.gemm.a
+	pack(s.packedRows(q), r1-r0, a.Data[(s.i+r0)*a.RS+s.p*a.CS:], a.RS, a.CS, r1-r0, s.deep)
+}
+
+func (s *gemmStep[T, F]) packedRows(q int) []F {
+	r0, _ := s.rowPanel(q)
+	return s.pa[r0*s.deep+q*gemmSlack:]
+}
+
+func (s *gemmStep[T, F]) packCols(q int) {
+	c0, c1 := s.colPanel(q)
+	b := s.gemm.b
+	pack(s.pb[c0*s.deep:], s.kern.cols, b.Data[s.p*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, s.deep)
+}
+
+func (s *gemmStep[T, F]) task(t int) {
+	groups := (s.colPanels + s.colGroup - 1) / s.colGroup
+	row0, col0 := t/groups*s.rowGroup, t%groups*s.colGroup
+	row1, col1 := min(row0+s.rowGroup, s.rowPanels), min(col0+s.colGroup, s.colPanels)
+	for col := col0; col < col1; col++ {
+		c0, c1 := s.colPanel(col)
+		b, bs := s.b, s.gemm.b.RS
+		if b != nil {
+			b = b[c0:]
+		} else {
+			b, bs = s.pb[c0*s.deep:], s.kern.cols
+		}
+		for row := row0; row < row1; row++ {
+			r0, r1 := s.rowPanel(row)
+			a, ars, acs := s.a, s.gemm.a.RS, s.gemm.a.CS
+			if a != nil {
+				a = a[r0*ars:]
+			} else {
+				a, ars, acs = s.packedRows(row), 1, r1-r0
+			}
+			d := s.d
+			if d != nil {
+				d = d[r0*s.ldd+c0:]
+			}
+			s.kern.tile(r1-r0, c1-c0, s.deep, a, ars, acs, b, bs, s.c[r0*s.ldc+c0:], s.ldc, d, s.ldd)
+		}
+	}
+	if s.last && s.half() {
+		r0, _ := s.rowPanel(row0)
+		_, r1 := s.rowPanel(row1 - 1)
+		c0, _ := s.colPanel(col0)
+		_, c1 := s.colPanel(col1 - 1)
+		s.round(r0, r1, c0, c1)
+	}
+}
+
+// round stores part of a block of sums.
+func (s *gemmStep[T, F]) round(r0, r1, c0, c1 int) {
+	for r := r0; r < r1; r++ {
+		narrow(s.gemm.c.Data[(s.i+r)*s.gemm.c.RS+s.j+c0:][:c1-c0], s.c[r*s.ldc+c0:][:c1-c0])
+	}
+}

@@ -1,0 +1,72 @@
+package kern
+
+import "github.com/snug-ml/snug/internal/driver"
+
+// pack makes dst[p·pitch + i] of src[i·si + p·sp], for i below n and p below k. It may write up to gemmSlack elements more.
+func pack[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int) {
+	x := same[F](src)
+	switch {
+	case x == nil:
+		packHalf(dst, pitch, src, si, sp, n, k)
+	case si == 1:
+		for p := range k {
+			copy(dst[p*pitch:][:n], x[p*sp:])
+		}
+	case sp == 1:
+		done := k
+		for i := 0; i < n; i += 8 {
+			done = transpose(k, x[i*si:], si, min(8, n-i), dst[i:], pitch)
+		}
+		if done < k {
+			packStrided(dst[done*pitch:], pitch, x[done:], si, 1, n, k-done)
+		}
+	default:
+		packStrided(dst, pitch, x, si, sp, n, k)
+	}
+}
+
+func packStrided[F floating](dst []F, pitch int, src []F, si, sp, n, k int) {
+	for i := range n {
+		at, to := i*si, i
+		for range k {
+			dst[to] = src[at]
+			at, to = at+sp, to+pitch
+		}
+	}
+}
+
+func packHalf[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int) {
+	switch src := any(src).(type) {
+	case []driver.B16:
+		packFunc(dst, pitch, src, si, sp, n, k, driver.B16.Float32)
+	case []driver.F16:
+		packFunc(dst, pitch, src, si, sp, n, k, driver.F16.Float32)
+	}
+}
+
+func packFunc[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int, value func(T) float32) {
+	for i := range n {
+		at, to := i*si, i
+		for range k {
+			dst[to] = F(value(src[at]))
+			at, to = at+sp, to+pitch
+		}
+	}
+}
+
+// widen converts a row of a 16-bit type.
+func widen[T Elem, F floating](dst []F, src []T) { packHalf(dst, 1, src, 0, 1, 1, len(src)) }
+
+// narrow rounds a row to a 16-bit type.
+func narrow[T Elem, F floating](dst []T, src []F) {
+	switch dst := any(dst).(type) {
+	case []driver.B16:
+		for i, v := range src {
+			dst[i] = driver.ToB16(float32(v))
+		}
+	case []driver.F16:
+		for i, v := range src {
+			dst[i] = driver.ToF16(float32(v))
+		}
+	}
+}

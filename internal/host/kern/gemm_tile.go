@@ -1,0 +1,71 @@
+package kern
+
+// A gemmKernel computes a tile of a product, c = a·b + d, of at most so many rows and columns. Distances are in
+// elements. The columns of b, c and d are neighbours; d may be nil, or c itself.
+type gemmKernel[F floating] struct {
+	rows, cols int
+	tile       func(rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, ldd int)
+}
+
+func gemmKernelOf[F floating]() gemmKernel[F] {
+	if avx2 {
+		if k, ok := any(gemmKernel[float32]{6, 16, gemmTile32}).(gemmKernel[F]); ok {
+			return k
+		}
+		if k, ok := any(gemmKernel[float64]{6, 8, gemmTile64}).(gemmKernel[F]); ok {
+			return k
+		}
+	}
+	return gemmPortable[F]()
+}
+
+// gemmPortable has panels as wide as what is transposed at a time.
+func gemmPortable[F floating]() gemmKernel[F] { return gemmKernel[F]{4, 8, gemmTileGo[F]} }
+
+// gemmTileGo keeps two by four sums in registers. The conversions keep the compiler from fusing, in some loops and not
+// in others, a product with its sum.
+func gemmTileGo[F floating](rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, ldd int) {
+	for i := range rows {
+		for j := range cols {
+			if i|1 < rows && j|3 < cols {
+				if i&1 == 0 && j&3 == 0 {
+					gemmTwoByFour(k, a[i*ars:], ars, acs, b[j:], bs, c[i*ldc+j:], ldc, d, i*ldd+j, ldd)
+				}
+				continue
+			}
+			var s F
+			for p := range k {
+				s += F(a[i*ars+p*acs] * b[p*bs+j])
+			}
+			if d != nil {
+				s += d[i*ldd+j]
+			}
+			c[i*ldc+j] = s
+		}
+	}
+}
+
+func gemmTwoByFour[F floating](k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, at, ldd int) {
+	var s00, s01, s02, s03, s10, s11, s12, s13 F
+	x, y := a, a[ars:]
+	for p := range k {
+		v, w, r := x[p*acs], y[p*acs], (*[4]F)(b[p*bs:])
+		s00 += F(v * r[0])
+		s01 += F(v * r[1])
+		s02 += F(v * r[2])
+		s03 += F(v * r[3])
+		s10 += F(w * r[0])
+		s11 += F(w * r[1])
+		s12 += F(w * r[2])
+		s13 += F(w * r[3])
+	}
+	r := [2][4]F{{s00, s01, s02, s03}, {s10, s11, s12, s13}}
+	for i := range r {
+		for j, v := range r[i] {
+			if d != nil {
+				v += d[at+i*ldd+j]
+			}
+			c[i*ldc+j] = v
+		}
+	}
+}

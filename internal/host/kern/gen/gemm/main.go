@@ -1,0 +1,74 @@
+// Command gemm writes the assembly of the kernels of matrix multiplication.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	ConstraintExpr("amd64,!race")
+	for _, t := range []elem{single, double} {
+		for _, v := range []variant{{2, false}, {2, true}, {1, true}} {
+			for mr := 1; mr <= 6; mr++ {
+				gemm(t, mr, v)
+			}
+		}
+	}
+	Generate()
+}
+
+// Ymm are the sixteen vector registers: each holds 8 float32 or 4 float64.
+var ymm = []reg.VecPhysical{reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15}
+
+const lanes = 32 // bytes of a vector
+
+// An elem is what differs between float32 and float64.
+type elem struct {
+	name, goType                    string
+	broadcast, move, fma, add, mask func(ops ...Op)
+}
+
+func three(f func(a, b, c Op)) func(...Op) { return func(o ...Op) { f(o[0], o[1], o[2]) } }
+
+var (
+	single = elem{"F32", "float32", VBROADCASTSS, VMOVUPS, VFMADD231PS, VADDPS, three(VMASKMOVPS)}
+	double = elem{"F64", "float64", VBROADCASTSD, VMOVUPD, VFMADD231PD, VADDPD, three(VMASKMOVPD)}
+)
+
+// at is the address of row i of at most six, given the rows 0 and 3 and the distance of two rows.
+func at(row0, row3, stride reg.GPPhysical, i int) Mem {
+	base := row0
+	if i >= 3 {
+		base = row3
+	}
+	switch i % 3 {
+	case 1:
+		return Mem{Base: base, Index: stride, Scale: 1}
+	case 2:
+		return Mem{Base: base, Index: stride, Scale: 2}
+	}
+	return Mem{Base: base}
+}
+
+// each runs body k times, four times a turn while it can.
+func each(k reg.GPPhysical, body func()) {
+	SUBQ(Imm(4), k)
+	JL(LabelRef("rest"))
+	Label("loop")
+	for range 4 {
+		body()
+	}
+	SUBQ(Imm(4), k)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(4), k)
+	JE(LabelRef("done"))
+	Label("single")
+	body()
+	DECQ(k)
+	JNE(LabelRef("single"))
+	Label("done")
+}
