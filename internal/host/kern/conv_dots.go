@@ -23,7 +23,7 @@ func newConvDots(from *padding, to image, weights int, off []int32, a *arena) co
 // dotsPart is part for few output channels.
 func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T) {
 	g, c0, c1, _, _ := c.task(i)
-	from, kernel, weights := c.from, dotKernel[T](), (c1-c0)*c.taps
+	from, kernel, weights := c.from, pick(convDotsAsm, convDotsGo[T]), (c1-c0)*c.taps
 	from.image.channels = c1 - c0
 	sums, lanes := slot.block, c.dots.lanes
 	clear(sums)
@@ -51,10 +51,8 @@ func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T) {
 	}
 }
 
-// dotTiles adds, to the vector of sums of each weight, the image's pixels in all tiles times the gradient's.
-type dotTiles[T floating] func(x, dy []T, off []int32, sums []T, tiles []tile)
-
-func dotTilesGo[T floating](x, dy []T, off []int32, sums []T, tiles []tile) {
+// convDotsGo adds, to the vector of sums of each weight, the image's pixels in all tiles times the gradient's.
+func convDotsGo[T floating](x, dy []T, off []int32, sums []T, tiles []tile) {
 	for k, o := range off {
 		var s [vector]T
 		for _, t := range tiles {

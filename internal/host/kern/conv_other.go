@@ -2,6 +2,6 @@
 
 package kern
 
-const avx2 = false
+var avx2 = false
 
 var convTilesAsm, weightTileAsm, convDotsAsm, transposeAsm, takeEvenAsm, putEvenAsm any

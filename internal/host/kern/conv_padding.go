@@ -143,25 +143,3 @@ func padChannel[T floating](p *padding, dst, src []T) {
 		}
 	}
 }
-
-// gather takes every stride-th value of src.
-func gather[T floating](dst, src []T, stride int) {
-	done := 0
-	if stride == 2 {
-		done = takeEven(dst, src)
-	}
-	for q := done; q < len(dst); q++ {
-		dst[q] = src[q*stride]
-	}
-}
-
-// scatter is the reverse of gather.
-func scatter[T floating](dst, src []T, stride int) {
-	done := 0
-	if stride == 2 {
-		done = putEven(dst, src)
-	}
-	for q := done; q < len(src); q++ {
-		dst[q*stride] = src[q]
-	}
-}

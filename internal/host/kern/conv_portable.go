@@ -1,8 +1,6 @@
 package kern
 
-// convTiles computes tiles of `rows` channels: dst[i·ldc + pixel] (+)= Σ_k w[k, i] · src[pixel + off[k]].
-type convTiles[T floating] func(rows int, w, src []T, off []int32, dst []T, ldc int, tiles []tile, add bool)
-
+// convTilesGo computes tiles of `rows` channels: dst[i·ldc + pixel] (+)= Σ_k w[k, i] · src[pixel + off[k]].
 func convTilesGo[T floating](rows int, w, src []T, off []int32, dst []T, ldc int, tiles []tile, add bool) {
 	for _, t := range tiles {
 		convVectorGo(rows, w, src[t.src:], off, dst[t.dst:], ldc, int(t.mask)/(vector+1), add)

@@ -103,7 +103,7 @@ func (s *sweep[T]) weights(g, k0, k1, r0, r1 int) []T {
 
 // run computes panels p0 to p1 of a group.
 func (s *sweep[T]) run(group, p0, p1 int, src, dst []T, all []tile, add bool) {
-	kernel := convKernel[T]()
+	kernel := pick(convTilesAsm, convTilesGo[T])
 	size := s.in.lines * s.in.cols
 	for b := range s.blocks {
 		k0, k1 := s.block(b)

@@ -171,6 +171,9 @@ func TestConv(t *testing.T) {
 	for _, cv := range convCases {
 		t.Run(fmt.Sprint(cv), func(t *testing.T) {
 			t.Run("float32", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
+			defer func(old bool) { avx2 = old }(avx2)
+			avx2 = false
+			t.Run("portable", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
 			t.Run("float64", func(t *testing.T) { testConv[float64](t, driver.Float64, cv) })
 		})
 	}

@@ -97,7 +97,7 @@ func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work [
 
 func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 	g, c0, c1, p0, p1 := c.task(i)
-	from, kernel := c.from, weightKernel[T]()
+	from, kernel := c.from, pick(weightTileAsm, weightTileGo[T])
 	from.image.channels = c1 - c0
 	perChannel := from.h.in * from.w.in
 	for p := p0; p < p1; p++ {
@@ -172,9 +172,7 @@ func untwist[T floating](dst, src []T, rows, distance, n int) {
 	}
 }
 
-// weightTile adds Σ_pixels x[pixel + off[k]] · b[pixel][channel] to c[k][channel].
-type weightTile[T floating] func(lines, cols int, x []T, pitch int, off []int32, b, c []T)
-
+// weightTileGo adds Σ_pixels x[pixel + off[k]] · b[pixel][channel] to c[k][channel].
 func weightTileGo[T floating](lines, cols int, x []T, pitch int, off []int32, b, c []T) {
 	for k, o := range off {
 		var s [panelWidth]T
