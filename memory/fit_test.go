@@ -101,16 +101,16 @@ func TestFitOfAddresses(t *testing.T) {
 
 // Granules count whole, and the last one within the limit is to be had.
 func TestGrowableLimit(t *testing.T) {
-	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 6*mib + 512, Growable: true})
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 8*mib + 512, Growable: true})
 	for _, tt := range []struct {
 		bytes int64
 		fits  bool
-	}{{4 * mib, true}, {2*mib + 512, false}, {4 * mib, false}, {2 * mib, true}, {1, false}} {
+	}{{mib, true}, {4 * mib, true}, {2*mib + 512, false}, {4 * mib, false}, {2 * mib, true}, {mib, true}, {1, false}} {
 		if _, err := p.Alloc(memory.Request{Bytes: tt.bytes}); (err == nil) != tt.fits {
 			t.Errorf("%d bytes: %v", tt.bytes, err)
 		}
 	}
-	if n := p.Stats().Reserved; n != 6*mib {
+	if n := p.Stats().Reserved; n != 8*mib {
 		t.Errorf("reserved %d", n)
 	}
 }
