@@ -1,0 +1,64 @@
+package snug_test
+
+import (
+	"testing"
+
+	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/optest"
+)
+
+func TestAttention(t *testing.T) {
+	attend := func(causal bool) func(x ...*snug.Tensor) *snug.Tensor {
+		return func(x ...*snug.Tensor) *snug.Tensor { return snug.Attention(x[0], x[1], x[2], causal) }
+	}
+	same := func(shape ...int) [][]int { return [][]int{shape, shape, shape} }
+	shapes := [][][]int{same(2, 1, 3, 2), same(1, 2, 5, 3), same(1, 1, 1, 1), same(1, 1, 70, 2), same(0, 2, 3, 2), same(1, 2, 0, 2), same(1, 1, 2, 0)}
+	optest.Run(t, optest.Op{
+		Name: "all", F: attend(false), Shapes: append(shapes, [][]int{{1, 2, 3, 2}, {1, 2, 5, 2}, {1, 2, 5, 2}}),
+		Large: same(2, 3, 100, 17), Reference: golden(t, "layers", "attention"),
+	})
+	optest.Run(t, optest.Op{Name: "causal", F: attend(true), Shapes: shapes, Large: same(2, 3, 150, 8), Reference: golden(t, "layers", "attention_causal")})
+}
+
+func TestSelfAttention(t *testing.T) {
+	optest.Run(t, optest.Op{
+		Name:   "self-attention",
+		F:      one(func(x *snug.Tensor) *snug.Tensor { return x.SelfAttention(2, true) }),
+		Shapes: [][][]int{{{2, 3, 12}}, {{1, 1, 6}}, {{1, 70, 6}}, {{0, 2, 6}}, {{2, 0, 6}}, {{1, 2, 0}}},
+		Large:  [][]int{{2, 100, 96}},
+	})
+	// It is Attention of its parts.
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = d.Infer(t.Context(), func(s *snug.Scope) error {
+		x := snug.RandNormal(s, snug.Float32, 2, 7, 3*8)
+		var p [3]*snug.Tensor
+		for i := range p {
+			p[i] = x.Narrow(2, 8*i, 8).Reshape(2, 7, 2, 4).Permute(0, 2, 1, 3)
+		}
+		want := snug.Attention(p[0], p[1], p[2], true).Permute(0, 2, 1, 3).Reshape(2, 7, 8)
+		a, err := snug.Download[float32](x.SelfAttention(2, true))
+		if err != nil {
+			return err
+		}
+		b, err := snug.Download[float32](want)
+		for i := range b {
+			if a[i] != b[i] {
+				t.Fatalf("element %d: %v, by parts %v", i, a[i], b[i])
+			}
+		}
+		return err
+	}, snug.Random(snug.NewRand(1)))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, shape := range [][]int{{2, 3, 9}, {3, 12}} {
+		wantError(t, d.Infer(t.Context(), func(s *snug.Scope) error {
+			snug.Zeros(s, snug.Float32, shape...).SelfAttention(2, true)
+			return nil
+		}), snug.ErrShape)
+	}
+}
