@@ -48,43 +48,59 @@ type OutOfMemoryError struct {
 func (e *OutOfMemoryError) Is(target error) bool { return target == ErrOutOfMemory }
 
 func (e *OutOfMemoryError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "out of memory: %s for %s", FormatBytes(e.Requested), e.Category)
-	b.WriteString(where(e.Path, e.Op, e.At))
-	fmt.Fprintf(&b, " (%s): limit %s, in use %s, cached %s with %s in one piece, left on the device %s", e.Cause,
+	s := fmt.Sprintf("%s: limit %s, in use %s, cached %s with %s in one piece, %s left on the device", e.title(),
 		FormatBytes(e.Limit), FormatBytes(e.Allocated), FormatBytes(e.Cached), FormatBytes(e.LargestFree), FormatBytes(e.DeviceFree))
 	if e.Refusal != "" {
-		b.WriteString("; " + e.Refusal)
+		s += "; " + e.Refusal
 	}
-	return b.String()
+	return s
 }
 
-// Report is Error, a table of what the memory in use is for and who holds most of it,
+func (e *OutOfMemoryError) title() string {
+	return fmt.Sprintf("out of memory: %s for %s%s (%s)", FormatBytes(e.Requested), e.Category, where(e.Path, e.Op, e.At), e.Cause)
+}
+
+// Report is a table: the numbers, what the memory in use is for, who holds most of it,
 // and a line of advice.
 func (e *OutOfMemoryError) Report() string {
 	var b strings.Builder
-	fmt.Fprintln(&b, e.Error())
+	fmt.Fprintf(&b, "%s\n\n", e.title())
+	row(&b, "limit", FormatBytes(e.Limit))
+	if e.Limit != e.DeviceLimit {
+		row(&b, "the device's own", FormatBytes(e.DeviceLimit))
+	}
+	row(&b, "in use", FormatBytes(e.Allocated))
+	row(&b, "cached", FormatBytes(e.Cached))
+	row(&b, "  in one piece", FormatBytes(e.LargestFree))
+	row(&b, "left on the device", FormatBytes(e.DeviceFree))
+	row(&b, "retries", number(e.Retries))
+	row(&b, "out of memory", number(e.Count))
+	if e.Refusal != "" {
+		fmt.Fprintf(&b, "\n%s\n", e.Refusal)
+	}
 	writeCategories(&b, e.Categories, nil)
 	writeHolders(&b, e.Holders)
-	fmt.Fprintf(&b, "\n%s\n", e.advice())
+	if advice := e.advice(); advice != "" {
+		fmt.Fprintf(&b, "\nadvice: %s\n", advice)
+	}
 	return b.String()
 }
 
 func (e *OutOfMemoryError) advice() string {
 	switch e.Cause {
 	case Capacity:
-		return "advice: a smaller batch with accumulation to the same size, or checkpoint some blocks"
+		return "a smaller batch, with gradient accumulation to the same size, or checkpointing"
 	case Limited:
-		return fmt.Sprintf("advice: SetLimit allows %s of the device's %s; raise it, or use a smaller batch", FormatBytes(e.Limit), FormatBytes(e.DeviceLimit))
+		return "raise the limit that was set, or a smaller batch with gradient accumulation"
 	case Refused:
-		return "advice: something else uses the device; stop it, or use a smaller batch with accumulation"
+		return "stop what else uses the device, or a smaller batch with gradient accumulation"
 	case Fragmentation:
 		if e.Growable {
-			return "advice: EmptyCache between phases whose sizes differ"
+			return "EmptyCache between phases whose sizes differ"
 		}
-		return "advice: growable segments, or EmptyCache between phases whose sizes differ"
+		return "growable segments, or EmptyCache between phases whose sizes differ"
 	}
-	return "advice: none; a test asked for this failure by FailAt"
+	return "" // a test asked for the failure
 }
 
 func (p *Pool) outOfMemory(r Request, err error) *OutOfMemoryError {
@@ -110,14 +126,14 @@ func (p *Pool) outOfMemory(r Request, err error) *OutOfMemoryError {
 }
 
 func (p *Pool) cause(size int64, err error) Cause {
-	limit := p.limit
+	limit, own := p.limit, p.cfg.LimitBytes
 	if p.grower != nil {
-		limit = limit / granule * granule
+		limit, own = limit/granule*granule, own/granule*granule
 	}
 	switch in := p.stats.Active; {
 	case err == errInjected:
 		return Injected
-	case size > limit-in && size <= p.cfg.LimitBytes-in:
+	case size > limit-in && size <= own-in:
 		return Limited
 	case size > limit-in:
 		return Capacity

@@ -112,13 +112,12 @@ func (l *class) put(c *chunk) {
 	l.free = slices.Insert(l.free, l.index(c.size, c.seg.number, c.off), c)
 }
 
-// split gives back what c has beyond size, where a rest of that length is of use.
+// split gives back what c has beyond size. So a block takes what was asked for, rounded,
+// wherever it lies.
 func (p *Pool) split(c *chunk, size int64) {
-	rest := c.size - size
-	if rest < unit || p.grower == nil && !c.seg.class.small && rest <= smallMax {
-		return
+	if c.size > size {
+		c.seg.class.put(p.cut(c, size))
 	}
-	c.seg.class.put(p.cut(c, size))
 }
 
 // cut ends c after size bytes and returns the chunk that follows.

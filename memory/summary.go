@@ -13,9 +13,15 @@ func (p *Pool) Summary() string {
 	s, limit, held := p.read(), p.limit, p.held()
 	p.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "limit %s, cached %s of which %s in one piece, %d out of memory, %d retries, %d rescues\n\n",
-		FormatBytes(limit), FormatBytes(s.Cached()), FormatBytes(s.LargestFree), s.OutOfMemory, s.Retries, s.Rescues)
-	fmt.Fprintf(&b, "%-18s%12s%12s%12s%12s\n", "", "now", "peak", "total", "freed")
+	row(&b, "limit", FormatBytes(limit))
+	row(&b, "cached", FormatBytes(s.Cached()))
+	row(&b, "  in one piece", FormatBytes(s.LargestFree))
+	row(&b, "used of requested", FormatBytes(s.Used))
+	row(&b, "retries", number(s.Retries))
+	row(&b, "rescues", number(s.Rescues))
+	row(&b, "out of memory", number(s.OutOfMemory))
+	b.WriteByte('\n')
+	row(&b, "", "now", "peak", "total", "freed")
 	for _, r := range []struct {
 		name   string
 		of     func(Usage) int64
@@ -29,10 +35,7 @@ func (p *Pool) Summary() string {
 		{"segments", func(u Usage) int64 { return u.Segments }, number},
 		{"blocks", func(u Usage) int64 { return u.Blocks }, number},
 	} {
-		fmt.Fprintf(&b, "%-18s%12s%12s%12s%12s\n", r.name, r.format(r.of(s.Usage)), r.format(r.of(s.Peak)), r.format(r.of(s.Total)), r.format(r.of(s.Freed)))
-	}
-	if s.Used != s.Requested {
-		fmt.Fprintf(&b, "%-18s%12s\n", "used", FormatBytes(s.Used))
+		row(&b, r.name, r.format(r.of(s.Usage)), r.format(r.of(s.Peak)), r.format(r.of(s.Total)), r.format(r.of(s.Freed)))
 	}
 	writeCategories(&b, s.Categories, &s.AtPeak)
 	writeHolders(&b, largest(byPath(held), 10))
@@ -41,14 +44,29 @@ func (p *Pool) Summary() string {
 
 func number(n int64) string { return fmt.Sprint(n) }
 
-func writeCategories(w io.Writer, now ByCategory, peak *ByCategory) {
+func row(w io.Writer, name string, cells ...string) {
+	fmt.Fprintf(w, "%-18s", name)
+	for _, c := range cells {
+		fmt.Fprintf(w, "%12s", c)
+	}
 	fmt.Fprintln(w)
+}
+
+// writeCategories leaves out those without bytes; peak may be nil.
+func writeCategories(w io.Writer, now ByCategory, peak *ByCategory) {
+	head := []string{"now"}
+	if peak != nil {
+		head = append(head, "at peak")
+	}
+	fmt.Fprintln(w)
+	row(w, "allocated for", head...)
 	for c, n := range now {
-		switch {
-		case peak != nil && (n != 0 || peak[c] != 0):
-			fmt.Fprintf(w, "%-18s%12s%12s\n", Category(c), FormatBytes(n), FormatBytes(peak[c]))
-		case peak == nil && n != 0:
-			fmt.Fprintf(w, "%-18s%12s\n", Category(c), FormatBytes(n))
+		cells := []string{FormatBytes(n)}
+		if peak != nil {
+			cells, n = append(cells, FormatBytes(peak[c])), max(n, peak[c])
+		}
+		if n != 0 {
+			row(w, Category(c).String(), cells...)
 		}
 	}
 }
@@ -57,7 +75,7 @@ func writeHolders(w io.Writer, l []Holder) {
 	if len(l) == 0 || len(l) == 1 && l[0].Path == "" {
 		return
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintln(w, "\nheld by")
 	for _, h := range l {
 		if h.Path == "" {
 			h.Path = "(no module)"
