@@ -35,3 +35,23 @@ func TestMean(t *testing.T) {
 		})
 	}
 }
+
+func TestVar(t *testing.T) {
+	shapes := [][][]int{{{3, 2, 4}}, {{2, 2, 70}}, {{2, 0, 3}}}
+	optest.Run(t, optest.Op{
+		Name:      "unbiased",
+		F:         func(x ...*snug.Tensor) *snug.Tensor { return x[0].Var(true, 2) },
+		Shapes:    shapes,
+		Large:     [][]int{{50, 40, 30}},
+		Reference: golden(t, "ops", "var_dim2_unbiased"),
+	})
+	optest.Run(t, optest.Op{Name: "of columns", F: func(x ...*snug.Tensor) *snug.Tensor { return x[0].Var(false, 0) }, Shapes: shapes, Large: [][]int{{50, 40, 30}}})
+	optest.Run(t, optest.Op{Name: "of all", F: func(x ...*snug.Tensor) *snug.Tensor { return x[0].Var(false) }, Shapes: [][][]int{{{3, 2, 4}}, {{1}}, {{}}}})
+	optest.Run(t, optest.Op{
+		Name:   "far from 0", // where a difference of squares would be lost
+		F:      func(x ...*snug.Tensor) *snug.Tensor { return x[0].Var(true, 1) },
+		Shapes: [][][]int{{{3, 20}}},
+		Inputs: []optest.Input{optest.Uniform(1000, 1001)},
+		Wide:   true,
+	})
+}

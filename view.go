@@ -242,3 +242,30 @@ func (x *Tensor) Contiguous() *Tensor {
 		Backward: func(c *Call, dy *Tensor) []*Tensor { return []*Tensor{dy} },
 	}, x)
 }
+
+// Unsqueeze is a view with a new dimension of length 1 at dim.
+func (x *Tensor) Unsqueeze(dim int) *Tensor {
+	i, err := axis(dim, append(x.Shape(), 1))
+	if err != nil {
+		x.s.Fail("unsqueeze", err)
+	}
+	return x.Reshape(slices.Insert(x.Shape(), i, 1)...)
+}
+
+// Squeeze is a view without the given dimensions, whose length is 1; without all such for
+// none.
+func (x *Tensor) Squeeze(dims ...int) *Tensor {
+	gone, err := axes(dims, x.shape)
+	shape := []int{}
+	for i, d := range x.shape {
+		if !slices.Contains(gone, i) || len(dims) == 0 && d != 1 {
+			shape = append(shape, d)
+		} else if d != 1 {
+			err = fmt.Errorf("%w: dimension %d of %v is not 1", ErrShape, i, x.shape)
+		}
+	}
+	if err != nil {
+		x.s.Fail("squeeze", err)
+	}
+	return x.Reshape(shape...)
+}

@@ -16,13 +16,29 @@ func init() {
 
 // sum adds up the last F[0] dimensions in order, in float64, and multiplies by F[1].
 func sum[T float32 | float64](a *driver.Args) {
+	reduce(a, func(acc []float64, v []T, _ int) {
+		for j, v := range v {
+			acc[j] += float64(v)
+		}
+	}, func(acc float64, v []T, _ int) float64 {
+		for _, v := range v {
+			acc += float64(v)
+		}
+		return acc
+	})
+}
+
+// reduce makes a result of each set of last F[0] dimensions, in order, and multiplies it by
+// F[1]. beside adds elements of neighbouring results, of which at is the first, and along
+// elements of result number at.
+func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, v []T, at int), along func(acc float64, v []T, at int) float64) {
 	x := a.In[0]
 	kept := len(x.Shape) - int(a.F[0])
 	inner, innerStrides := driver.Collapse(x.Shape[kept:], x.Strides[kept:])
 	outer, outerStrides := driver.Collapse(x.Shape[:kept], x.Strides[:kept])
 	n, m := driver.Numel(x.Shape[:kept]), driver.Numel(x.Shape[kept:])
 	read, write := load[T](&x), store[T](&a.Out[0])
-	// Neighbouring results are summed side by side, so that memory is read in its order.
+	// Neighbouring results are made side by side, so that memory is read in its order.
 	const side = 64
 	par.Range(a.Threads, n, max(side, grain/max(1, m)/side*side), func(lo, hi int) {
 		var buf [chunk]T
@@ -31,15 +47,13 @@ func sum[T float32 | float64](a *driver.Args) {
 			var out [side]T
 			w := 0
 			driver.Runs(outer, outerStrides, lo, min(lo+side, hi), func(off, stride, k int) {
-				acc := sums[w : w+k]
+				acc, first := sums[w:w+k], lo+w
 				w += k
 				if stride == 1 && k > 1 {
 					driver.Runs(inner, innerStrides, 0, m, func(at, step, l int) {
 						for i := range l {
 							read(buf[:k], off+at+i*step, 1)
-							for j, v := range buf[:k] {
-								acc[j] += float64(v)
-							}
+							beside(acc, buf[:k], first)
 						}
 					})
 					return
@@ -49,9 +63,7 @@ func sum[T float32 | float64](a *driver.Args) {
 						for i := 0; i < l; i += chunk {
 							part := buf[:min(chunk, l-i)]
 							read(part, off+j*stride+at+i*step, step)
-							for _, v := range part {
-								acc[j] += float64(v)
-							}
+							acc[j] = along(acc[j], part, first+j)
 						}
 					})
 				}

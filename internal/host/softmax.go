@@ -1,0 +1,184 @@
+package host
+
+import (
+	"math"
+	"slices"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+func init() {
+	register("softmax", run(softmax[float32]), run(softmax[float64]))
+	register("softmax backward", run(softmaxBackward[float32]), run(softmaxBackward[float64]))
+	register("log softmax", run(logSoftmax[float32]), run(logSoftmax[float64]))
+	register("log softmax backward", run(logSoftmaxBackward[float32]), run(logSoftmaxBackward[float64]))
+}
+
+// softmax: F: n, inner, as lanes has them. Lanes of neighbours are worked on side by side.
+func softmax[T float32 | float64](a *driver.Args) {
+	n, inner := int(a.F[0]), int(a.F[1])
+	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
+		if inner == 1 {
+			softmaxRow(x[at:at+n], y[at:at+n])
+			return
+		}
+		top, sum := greatest(x, at, n, inner, side), [64]float64{}
+		for j := range n {
+			from := at + j*inner
+			in, out := x[from:from+side], y[from:from+side]
+			for i, v := range in {
+				e := math.Exp(float64(v) - float64(top[i]))
+				sum[i] += e
+				out[i] = T(e)
+			}
+		}
+		for i := range side {
+			sum[i] = 1 / sum[i]
+		}
+		for j := range n {
+			from := at + j*inner
+			for i, v := range y[from : from+side] {
+				y[from+i] = T(float64(v) * sum[i])
+			}
+		}
+	})
+}
+
+func softmaxRow[T float32 | float64](x, y []T) {
+	top, sum := float64(slices.Max(x)), 0.0
+	for i, v := range x {
+		e := math.Exp(float64(v) - top)
+		sum += e
+		y[i] = T(e)
+	}
+	sum = 1 / sum
+	for i, v := range y {
+		y[i] = T(float64(v) * sum)
+	}
+}
+
+func greatest[T float32 | float64](x []T, at, n, inner, side int) (top [64]T) {
+	copy(top[:], x[at:at+side])
+	for j := 1; j < n; j++ {
+		for i, v := range x[at+j*inner : at+j*inner+side] {
+			top[i] = max(top[i], v)
+		}
+	}
+	return top
+}
+
+// softmaxBackward: y, dy; F: n, inner.
+func softmaxBackward[T float32 | float64](a *driver.Args) {
+	n, inner := int(a.F[0]), int(a.F[1])
+	y, dy, dx := driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), driver.Of[T](&a.Out[0])
+	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
+		if inner == 1 {
+			softmaxBackRow(y[at:at+n], dy[at:at+n], dx[at:at+n])
+			return
+		}
+		var dot [64]float64
+		for j := range n {
+			from := at + j*inner
+			d := dy[from : from+side]
+			for i, v := range y[from : from+side] {
+				dot[i] += float64(v) * float64(d[i])
+			}
+		}
+		for j := range n {
+			from := at + j*inner
+			d, out := dy[from:from+side], dx[from:from+side]
+			for i, v := range y[from : from+side] {
+				out[i] = T(float64(v) * (float64(d[i]) - dot[i]))
+			}
+		}
+	})
+}
+
+func softmaxBackRow[T float32 | float64](y, dy, dx []T) {
+	dy, dx = dy[:len(y)], dx[:len(y)]
+	var dot float64
+	for i, v := range y {
+		dot += float64(v) * float64(dy[i])
+	}
+	for i, v := range y {
+		dx[i] = T(float64(v) * (float64(dy[i]) - dot))
+	}
+}
+
+// logSoftmax: F: n, inner.
+func logSoftmax[T float32 | float64](a *driver.Args) {
+	n, inner := int(a.F[0]), int(a.F[1])
+	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
+		if inner == 1 {
+			logSoftmaxRow(x[at:at+n], y[at:at+n])
+			return
+		}
+		top, sum := greatest(x, at, n, inner, side), [64]float64{}
+		for j := range n {
+			from := at + j*inner
+			for i, v := range x[from : from+side] {
+				sum[i] += math.Exp(float64(v) - float64(top[i]))
+			}
+		}
+		for i := range side {
+			sum[i] = float64(top[i]) + math.Log(sum[i])
+		}
+		for j := range n {
+			from := at + j*inner
+			out := y[from : from+side]
+			for i, v := range x[from : from+side] {
+				out[i] = T(float64(v) - sum[i])
+			}
+		}
+	})
+}
+
+func logSoftmaxRow[T float32 | float64](x, y []T) {
+	top, sum := float64(slices.Max(x)), 0.0
+	for _, v := range x {
+		sum += math.Exp(float64(v) - top)
+	}
+	sum = top + math.Log(sum)
+	for i, v := range x {
+		y[i] = T(float64(v) - sum)
+	}
+}
+
+// logSoftmaxBackward: y, dy; F: n, inner.
+func logSoftmaxBackward[T float32 | float64](a *driver.Args) {
+	n, inner := int(a.F[0]), int(a.F[1])
+	y, dy, dx := driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), driver.Of[T](&a.Out[0])
+	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
+		if inner == 1 {
+			logSoftmaxBackRow(y[at:at+n], dy[at:at+n], dx[at:at+n])
+			return
+		}
+		var sum [64]float64
+		for j := range n {
+			from := at + j*inner
+			for i, d := range dy[from : from+side] {
+				sum[i] += float64(d)
+			}
+		}
+		for j := range n {
+			from := at + j*inner
+			d, out := dy[from:from+side], dx[from:from+side]
+			for i, v := range y[from : from+side] {
+				out[i] = T(float64(d[i]) - math.Exp(float64(v))*sum[i])
+			}
+		}
+	})
+}
+
+func logSoftmaxBackRow[T float32 | float64](y, dy, dx []T) {
+	dy, dx = dy[:len(y)], dx[:len(y)]
+	var sum float64
+	for _, d := range dy {
+		sum += float64(d)
+	}
+	for i, v := range y {
+		dx[i] = T(float64(dy[i]) - math.Exp(float64(v))*sum)
+	}
+}
