@@ -1,0 +1,242 @@
+// Command vec writes the assembly of the kernels of rows: element by element.
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/mmcloughlin/avo/attr"
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+var ymm = []reg.VecPhysical{reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+	reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15}
+
+// Registers: rows and what is made of them come first, then temporaries, scalars, and zero.
+var (
+	temps   = ymm[4:8]
+	scalars = ymm[8:14]
+	mask    = ymm[14]
+	zero    = ymm[15]
+)
+
+func main() {
+	ConstraintExpr("amd64,!race")
+	row("addVec", "dst x y", "x y", "dst", 0, func() { VADDPS(ymm[2], ymm[1], ymm[0]) })
+	row("mulVec", "dst x y", "x y", "dst", 0, func() { VMULPS(ymm[2], ymm[1], ymm[0]) })
+	row("axpyVec", "dst x", "dst x", "dst", 1, func() {
+		VMULPS(scalars[0], ymm[1], ymm[1])
+		VADDPS(ymm[1], ymm[0], ymm[0])
+	})
+	row("reluVec", "dst x", "x", "dst", 0, func() { VMAXPS(ymm[1], zero, ymm[0]) }) // a NaN stays one
+	row("reluBackVec", "dst y dy", "y dy", "dst", 0, func() {
+		VCMPPS(Imm(1), ymm[1], zero, ymm[0]) // 0 < y
+		VANDPS(ymm[2], ymm[0], ymm[0])
+	})
+	row("expVec", "dst x", "x", "dst", 0, func() { exp(ymm[1]); VMOVAPS(ymm[1], ymm[0]) })
+	row("sigmoidVec", "dst x", "x", "dst", 0, func() { sigmoid(ymm[1], ymm[0]) })
+	row("tanhVec", "dst x", "x", "dst", 0, tanh)
+	row("geluVec", "dst x", "x", "dst", 0, gelu)
+	row("geluTanhVec", "dst x", "x", "dst", 0, func() {
+		// x · sigmoid(2·√(2/π)·(x + 0.044715·x³))
+		VMULPS(ymm[1], ymm[1], ymm[2])
+		VMOVUPS(c(2*0.7978845608028654*0.044715), ymm[3])
+		VFMADD213PS(c(2*0.7978845608028654), ymm[2], ymm[3])
+		VMULPS(ymm[1], ymm[3], ymm[3])
+		sigmoid(ymm[3], ymm[2])
+		VMULPS(ymm[2], ymm[1], ymm[0])
+	})
+	row("adamwVec", "w grad m v", "w grad m v", "w m v", 6, adamw)
+	row("sgdVec", "w grad m", "w grad m", "w m", 3, func() { // learning rate, momentum, decay
+		p, g, m, t := ymm[0], ymm[1], ymm[2], temps[0]
+		VMULPS(scalars[2], p, t)
+		VADDPS(t, g, g)
+		VMULPS(scalars[1], m, m)
+		VADDPS(g, m, m)
+		VMULPS(scalars[0], m, t)
+		VSUBPS(t, p, p)
+	})
+	Generate()
+}
+
+// row writes a kernel of n elements. The rows are in ymm[0], ymm[1], … for the body, which leaves there what is written.
+// The last vector, if it is not full, is under a mask.
+func row(name, rows, read, written string, scalarCount int, body func()) {
+	names := strings.Fields(rows)
+	TEXT(name, NOSPLIT, fmt.Sprintf("func(n int, %s *float32, scalars *float32, mask *int32)", strings.Join(names, ", ")))
+	Pragma("noescape")
+	Doc(name + " is a kernel of rows.")
+	n, i := reg.RCX, reg.RAX
+	at := map[string]reg.GPPhysical{}
+	for j, r := range names {
+		at[r] = []reg.GPPhysical{reg.RSI, reg.RDI, reg.R8, reg.R9}[j]
+		Load(Param(r), at[r])
+	}
+	Load(Param("scalars"), reg.RDX)
+	for j := range scalarCount {
+		VBROADCASTSS(Mem{Base: reg.RDX, Disp: 4 * j}, scalars[j])
+	}
+	Load(Param("n"), n)
+	Load(Param("mask"), reg.RDX)
+	VXORPS(zero, zero, zero)
+	XORQ(i, i)
+	each := func(which string, f func(r reg.VecPhysical, m Mem)) {
+		for j, r := range names {
+			for _, w := range strings.Fields(which) {
+				if r == w {
+					f(ymm[j], Mem{Base: at[r], Index: i, Scale: 4})
+				}
+			}
+		}
+	}
+	SUBQ(Imm(8), n)
+	JL(LabelRef("rest"))
+	Label("loop")
+	each(read, func(r reg.VecPhysical, m Mem) { VMOVUPS(m, r) })
+	body()
+	each(written, func(r reg.VecPhysical, m Mem) { VMOVUPS(r, m) })
+	ADDQ(Imm(8), i)
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("done"))
+	VMOVUPS(Mem{Base: reg.RDX}, mask)
+	each(read, func(r reg.VecPhysical, m Mem) { VMASKMOVPS(m, mask, r) })
+	body()
+	each(written, func(r reg.VecPhysical, m Mem) { VMASKMOVPS(r, mask, m) })
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+var constants = map[uint32]Mem{}
+
+// c is a vector of eight times v.
+func c(v float64) Mem { return bits(math.Float32bits(float32(v))) }
+
+func bits(b uint32) Mem {
+	if m, ok := constants[b]; ok {
+		return m
+	}
+	m := GLOBL(fmt.Sprintf("vec%08x", b), attr.RODATA|attr.NOPTR)
+	for i := range 8 {
+		DATA(4*i, U32(b))
+	}
+	constants[b] = m
+	return m
+}
+
+// exp makes e^x of x: x = n·ln 2 + r, a polynomial in r (Cephes' expf), and 2^n in two factors, for the sake of very
+// small and very large results. NaN stays NaN: it is the second operand of max and min.
+func exp(x reg.VecPhysical) {
+	n, p, t := temps[0], temps[1], temps[2]
+	VMOVUPS(c(89), t)
+	VMINPS(x, t, x)
+	VMOVUPS(c(-104), t)
+	VMAXPS(x, t, x)
+	VMULPS(c(math.Log2E), x, n)
+	VROUNDPS(Imm(0), n, n)
+	VFNMADD231PS(c(0.693359375), n, x)
+	VFNMADD231PS(c(-2.12194440e-4), n, x)
+	VMOVUPS(c(1.9875691500e-4), p)
+	for _, a := range []float64{1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1} {
+		VFMADD213PS(c(a), x, p)
+	}
+	VCVTPS2DQ(n, n)
+	VPSRAD(Imm(1), n, t)
+	VPSUBD(t, n, n)
+	for _, half := range []reg.VecPhysical{t, n} {
+		VPADDD(bits(127), half, half)
+		VPSLLD(Imm(23), half, half)
+		VMULPS(half, p, p)
+	}
+	VMOVAPS(p, x)
+}
+
+// sigmoid is 1/(1+e^-x); x is lost.
+func sigmoid(x, y reg.VecPhysical) {
+	VSUBPS(x, zero, x)
+	exp(x)
+	VMOVUPS(c(1), y)
+	VADDPS(y, x, x)
+	VDIVPS(x, y, y)
+}
+
+// tanh is a polynomial for |x| < 0.625 (Cephes' tanhf) and 1 - 2/(e^2|x| + 1) beyond.
+func tanh() {
+	x, y, a, z := ymm[1], ymm[0], ymm[2], ymm[3]
+	VANDPS(bits(0x7fffffff), x, a)
+	VADDPS(a, a, y)
+	exp(y)
+	VADDPS(c(1), y, y)
+	VMOVUPS(c(2), z)
+	VDIVPS(y, z, z)
+	VMOVUPS(c(1), y)
+	VSUBPS(z, y, y)
+	VANDPS(bits(0x80000000), x, z)
+	VORPS(z, y, y)
+	VMULPS(x, x, z)
+	p := temps[0]
+	VMOVUPS(c(-5.70498872745e-3), p)
+	for _, k := range []float64{2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1} {
+		VFMADD213PS(c(k), z, p)
+	}
+	VMULPS(x, z, z)
+	VFMADD213PS(x, z, p)
+	VMOVUPS(c(0.625), z)
+	VCMPPS(Imm(2), a, z, z) // 0.625 <= |x|
+	VBLENDVPS(z, y, p, y)
+	VCMPPS(Imm(3), x, x, z) // NaN
+	VBLENDVPS(z, x, y, y)
+}
+
+// gelu is x·Φ(x), of Φ(-|x|) = erfc(|x|/√2)/2 by Chebyshev's fit to log(erfc(z)/t) + z² in t = 1/(1 + z/2), which is
+// good to 1.2e-7 of the result (Press et al., Numerical Recipes, erfcc).
+func gelu() {
+	x, y, z, t := ymm[1], ymm[0], ymm[2], ymm[3]
+	VANDPS(bits(0x7fffffff), x, z)
+	VMULPS(c(math.Sqrt2/2), z, z)
+	VMOVUPS(c(1), t)
+	VMOVUPS(c(0.5), y)
+	VFMADD213PS(t, z, y)
+	VDIVPS(y, t, t)
+	VMOVUPS(c(0.17087277), y)
+	for _, k := range []float64{-0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223} {
+		VFMADD213PS(c(k), t, y)
+	}
+	VFNMADD231PS(z, z, y)
+	exp(y)
+	VMULPS(t, y, y)
+	VMULPS(c(0.5), y, y) // Φ(-|x|)
+	VMOVUPS(c(1), t)
+	VSUBPS(y, t, t) // Φ(|x|)
+	VBLENDVPS(x, y, t, y)
+	VMULPS(x, y, y)
+}
+
+// adamw has scalars β1, β2, 1 - rate·decay, rate / (1 - β1^t), 1 / √(1 - β2^t), ε.
+func adamw() {
+	p, g, m, v, t := ymm[0], ymm[1], ymm[2], ymm[3], temps[0]
+	VSUBPS(m, g, t)
+	VMOVUPS(c(1), temps[1])
+	VSUBPS(scalars[0], temps[1], temps[1])
+	VMULPS(temps[1], t, t)
+	VADDPS(t, m, m)
+	VMULPS(g, g, t)
+	VMOVUPS(c(1), temps[1])
+	VSUBPS(scalars[1], temps[1], temps[1])
+	VMULPS(temps[1], t, t)
+	VMULPS(scalars[1], v, v)
+	VADDPS(t, v, v)
+	VSQRTPS(v, t)
+	VMULPS(scalars[4], t, t)
+	VADDPS(scalars[5], t, t)
+	VDIVPS(t, m, t)
+	VMULPS(scalars[3], t, t)
+	VMULPS(scalars[2], p, p)
+	VSUBPS(t, p, p)
+}

@@ -1,0 +1,143 @@
+package kern
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// unaries are with what they should give, and how much they may be off: relative to the result, and absolutely.
+var unaries = map[string]struct {
+	row           func(dst, x []float32)
+	want          func(x float64) float64
+	rel, absolute float64
+}{
+	"relu":    {ReLURow, func(x float64) float64 { return max(x, 0) }, 0, 0},
+	"exp":     {ExpRow, math.Exp, 2e-7, 1e-45},
+	"sigmoid": {SigmoidRow, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) }, 4e-7, 1e-38},
+	"tanh":    {TanhRow, math.Tanh, 4e-7, 0},
+	"gelu":    {GELURow, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }, 4e-7, 4e-7},
+	"gelutanh": {GELUTanhRow, func(x float64) float64 {
+		return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
+	}, 4e-7, 4e-7},
+}
+
+// levels calls f for assembly and for Go.
+func levels(t *testing.T, f func(t *testing.T)) {
+	defer func(old bool) { avx2 = old }(avx2)
+	if avx2 {
+		t.Run("avx2", f)
+	}
+	avx2 = false
+	t.Run("portable", f)
+}
+
+func TestUnaryRows(t *testing.T) {
+	var x []float32
+	for v := float32(-110); v < 110; v += 0.0137 {
+		x = append(x, v, v/100, v/1e6)
+	}
+	x = append(x, 0, 88.72, 88.73, -87.3, -103, 1e-38, 1e30, -1e9, float32(math.Inf(1)))
+	levels(t, func(t *testing.T) {
+		for name, u := range unaries {
+			got := make([]float32, len(x))
+			u.row(got, x)
+			for i, v := range x {
+				want := u.want(float64(v))
+				if want > math.MaxFloat32 {
+					want = math.Inf(1)
+				}
+				if d := math.Abs(float64(got[i]) - want); !(d <= u.rel*math.Abs(want)+u.absolute || float64(got[i]) == want) {
+					t.Fatalf("%s(%v) is %v, want %v", name, v, got[i], want)
+				}
+			}
+			nan := []float32{float32(math.NaN())}
+			if u.row(nan, nan); nan[0] == nan[0] {
+				t.Errorf("%s(NaN) is %v", name, nan[0])
+			}
+			for n := range 40 { // alone as in a row, in place, and no further
+				part := append(slices.Clone(x[500:500+n]), 77)
+				u.row(part[:n], part[:n])
+				if !slices.Equal(part[:n], got[500:500+n]) || part[n] != 77 {
+					t.Fatalf("%s of %d elements differs from the same in a row, or writes beyond", name, n)
+				}
+			}
+		}
+	})
+}
+
+func TestRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	levels(t, func(t *testing.T) {
+		for n := range 70 {
+			random := func() []float32 { return append(randoms[float32](r, n), 77) }
+			x, y, m, v := random(), random(), random(), random()
+			for i := range n {
+				v[i] *= v[i]
+			}
+			compare := func(name string, got []float32, want func(i int) float64) {
+				for i := range n {
+					if w := want(i); !(math.Abs(float64(got[i])-w) <= 1e-6*(1+math.Abs(w))) {
+						t.Fatalf("%s: element %d of %d is %v, want %v", name, i, n, got[i], w)
+					}
+				}
+				if got[n] != 77 {
+					t.Fatalf("%s writes beyond element %d", name, n)
+				}
+			}
+			f := func(s []float32, i int) float64 { return float64(s[i]) }
+			dst := random()
+			AddRow(dst[:n], x, y)
+			compare("add", dst, func(i int) float64 { return f(x, i) + f(y, i) })
+			MulRow(dst[:n], x, y)
+			compare("mul", dst, func(i int) float64 { return f(x, i) * f(y, i) })
+			ReLUBackRow(dst[:n], x, y)
+			compare("reluback", dst, func(i int) float64 {
+				if x[i] > 0 {
+					return f(y, i)
+				}
+				return 0
+			})
+			copy(dst, x)
+			Axpy(dst[:n], 1.5, y)
+			compare("axpy", dst, func(i int) float64 { return f(x, i) + 1.5*f(y, i) })
+
+			w, m1, v1 := slices.Clone(x), slices.Clone(m), slices.Clone(v)
+			SGDRow(w[:n], y, m1, &SGD{0.1, 0.9, 0.01})
+			momentum := func(i int) float64 { return 0.9*f(m, i) + f(y, i) + 0.01*f(x, i) }
+			compare("sgd, momentum", m1, momentum)
+			compare("sgd", w, func(i int) float64 { return f(x, i) - 0.1*momentum(i) })
+
+			copy(w, x)
+			copy(m1, m)
+			AdamWRow(w[:n], y, m1, v1, &AdamW{0.9, 0.99, 0.999, 0.2, 1.5, 1e-3})
+			first := func(i int) float64 { return 0.9*f(m, i) + 0.1*f(y, i) }
+			second := func(i int) float64 { return 0.99*f(v, i) + 0.01*f(y, i)*f(y, i) }
+			compare("adamw, first moment", m1, first)
+			compare("adamw, second moment", v1, second)
+			compare("adamw", w, func(i int) float64 { return 0.999*f(x, i) - 0.2*first(i)/(1.5*math.Sqrt(second(i))+1e-3) })
+		}
+	})
+}
+
+func BenchmarkRows(b *testing.B) {
+	x, y, dst := make([]float32, 1<<14), make([]float32, 1<<14), make([]float32, 1<<14)
+	for i := range x {
+		x[i] = float32(i%100)/10 - 5
+	}
+	run := func(name string, bytes int, f func()) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(bytes * len(x)))
+			for b.Loop() {
+				f()
+			}
+		})
+	}
+	run("add", 12, func() { AddRow(dst, x, y) })
+	for name, u := range unaries {
+		run(name, 8, func() { u.row(dst, x) })
+	}
+	m, v := make([]float32, 1<<14), make([]float32, 1<<14)
+	run("adamw", 28, func() { AdamWRow(dst, x, m, v, &AdamW{0.9, 0.99, 1, 0, 1, 1}) })
+}
