@@ -205,7 +205,7 @@ func (s *gemmStep[T, F]) split(threads int) {
 		return
 	}
 	for s.tasks() < 4*threads && s.rowGroup*s.colGroup > 4 {
-		if s.colGroup >= s.rowGroup {
+		if s.colGroup >= s.rowGroup || s.colGroup > 1 && s.rowPanels <= gemmGroup {
 			s.colGroup = (s.colGroup + 1) / 2
 		} else {
 			s.rowGroup = (s.rowGroup + 1) / 2
@@ -230,7 +230,7 @@ func (s *gemmStep[T, F]) run(threads int) {
 	if s.a != nil {
 		as = 0
 	}
-	if s.b != nil {
+	if s.b != nil || s.rowGroup == s.rowPanels {
 		bs = 0
 	}
 	par.For(threads, as+bs, func(t int) {
@@ -241,7 +241,7 @@ func (s *gemmStep[T, F]) run(threads int) {
 			return
 		}
 		for q := (t - as) * together; q < min((t-as+1)*together, s.colPanels); q++ {
-			s.packCols(q)
+			s.packCols(q, s.packedCols(q))
 		}
 	})
 	par.For(threads, s.tasks(), s.task)
@@ -267,10 +267,12 @@ func (s *gemmStep[T, F]) packedRows(q int) []F {
 	return s.pa[r0*s.deep+q*gemmSlack:]
 }
 
-func (s *gemmStep[T, F]) packCols(q int) {
+func (s *gemmStep[T, F]) packedCols(q int) []F { return s.pb[q*s.kern.cols*s.deep:] }
+
+func (s *gemmStep[T, F]) packCols(q int, dst []F) {
 	c0, c1 := s.colPanel(q)
 	b := s.gemm.b
-	pack(s.pb[c0*s.deep:], s.kern.cols, b.Data[s.p*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, s.deep)
+	pack(dst, s.kern.cols, b.Data[s.p*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, s.deep)
 }
 
 func (s *gemmStep[T, F]) task(t int) {
@@ -280,10 +282,14 @@ func (s *gemmStep[T, F]) task(t int) {
 	for col := col0; col < col1; col++ {
 		c0, c1 := s.colPanel(col)
 		b, bs := s.b, s.gemm.b.RS
-		if b != nil {
+		switch {
+		case b != nil:
 			b = b[c0:]
-		} else {
-			b, bs = s.pb[c0*s.deep:], s.kern.cols
+		case s.rowGroup < s.rowPanels:
+			b, bs = s.packedCols(col), s.kern.cols
+		default: // nobody else needs this panel: it is packed here, in the cache, over the one before
+			b, bs = s.packedCols(col0), s.kern.cols
+			s.packCols(col, b)
 		}
 		for row := row0; row < row1; row++ {
 			r0, r1 := s.rowPanel(row)

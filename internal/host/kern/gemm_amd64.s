@@ -4779,3 +4779,168 @@ store:
 	ADDQ       BX, AX
 	VZEROUPPER
 	RET
+
+// func copyF32x2(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
+// Requires: AVX
+TEXT ·copyF32x2(SB), NOSPLIT, $0-48
+	MOVQ k+0(FP), CX
+	MOVQ src+8(FP), SI
+	MOVQ ss+16(FP), DX
+	MOVQ dst+24(FP), DI
+	MOVQ ds+32(FP), R8
+	SUBQ $0x04, CX
+	JL   rest
+
+loop:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    DX, SI
+	ADDQ    R8, DI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    DX, SI
+	ADDQ    R8, DI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    DX, SI
+	ADDQ    R8, DI
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    DX, SI
+	ADDQ    R8, DI
+	SUBQ    $0x04, CX
+	JGE     loop
+
+rest:
+	ADDQ $0x04, CX
+	JE   done
+
+single:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMOVUPS Y0, (DI)
+	VMOVUPS Y1, 32(DI)
+	ADDQ    DX, SI
+	ADDQ    R8, DI
+	DECQ    CX
+	JNE     single
+
+done:
+	VZEROUPPER
+	RET
+
+// func copyF32x2m(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
+// Requires: AVX
+TEXT ·copyF32x2m(SB), NOSPLIT, $0-48
+	MOVQ    k+0(FP), CX
+	MOVQ    src+8(FP), SI
+	MOVQ    ss+16(FP), DX
+	MOVQ    dst+24(FP), DI
+	MOVQ    ds+32(FP), R8
+	MOVQ    mask+40(FP), AX
+	VMOVUPS (AX), Y15
+	SUBQ    $0x04, CX
+	JL      rest
+
+loop:
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y15, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y15, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y15, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y15, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	SUBQ       $0x04, CX
+	JGE        loop
+
+rest:
+	ADDQ $0x04, CX
+	JE   done
+
+single:
+	VMOVUPS    (SI), Y0
+	VMASKMOVPS 32(SI), Y15, Y1
+	VMOVUPS    Y0, (DI)
+	VMOVUPS    Y1, 32(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       CX
+	JNE        single
+
+done:
+	VZEROUPPER
+	RET
+
+// func copyF32x1m(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
+// Requires: AVX
+TEXT ·copyF32x1m(SB), NOSPLIT, $0-48
+	MOVQ    k+0(FP), CX
+	MOVQ    src+8(FP), SI
+	MOVQ    ss+16(FP), DX
+	MOVQ    dst+24(FP), DI
+	MOVQ    ds+32(FP), R8
+	MOVQ    mask+40(FP), AX
+	VMOVUPS (AX), Y15
+	SUBQ    $0x04, CX
+	JL      rest
+
+loop:
+	VMASKMOVPS (SI), Y15, Y0
+	VMOVUPS    Y0, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMASKMOVPS (SI), Y15, Y0
+	VMOVUPS    Y0, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMASKMOVPS (SI), Y15, Y0
+	VMOVUPS    Y0, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMASKMOVPS (SI), Y15, Y0
+	VMOVUPS    Y0, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	SUBQ       $0x04, CX
+	JGE        loop
+
+rest:
+	ADDQ $0x04, CX
+	JE   done
+
+single:
+	VMASKMOVPS (SI), Y15, Y0
+	VMOVUPS    Y0, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       CX
+	JNE        single
+
+done:
+	VZEROUPPER
+	RET

@@ -2,7 +2,4 @@
 
 package kern
 
-var (
-	gemmTile32 = gemmTileGo[float32]
-	gemmTile64 = gemmTileGo[float64]
-)
+var gemmAsm32, gemmAsm64, copyRowsAsm any

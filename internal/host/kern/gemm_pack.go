@@ -9,9 +9,7 @@ func pack[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int) {
 	case x == nil:
 		packHalf(dst, pitch, src, si, sp, n, k)
 	case si == 1:
-		for p := range k {
-			copy(dst[p*pitch:][:n], x[p*sp:])
-		}
+		pick(copyRowsAsm, copyRows[F])(dst, pitch, x, sp, n, k)
 	case sp == 1:
 		done := k
 		for i := 0; i < n; i += 8 {
@@ -22,6 +20,13 @@ func pack[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int) {
 		}
 	default:
 		packStrided(dst, pitch, x, si, sp, n, k)
+	}
+}
+
+// copyRows makes dst[p·pitch + i] of src[p·distance + i], for up to 16 i and k p. In assembly it writes whole vectors.
+func copyRows[F floating](dst []F, pitch int, src []F, distance, n, k int) {
+	for p := range k {
+		copy(dst[p*pitch:][:n], src[p*distance:])
 	}
 }
 

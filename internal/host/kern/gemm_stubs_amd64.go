@@ -111,3 +111,12 @@ func gemmF64x5x1m(k int, a *float64, ars int, acs int, b *float64, bs int, c *fl
 
 //go:noescape
 func gemmF64x6x1m(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask *byte)
+
+//go:noescape
+func copyF32x2(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
+
+//go:noescape
+func copyF32x2m(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
+
+//go:noescape
+func copyF32x1m(k int, src *float32, ss int, dst *float32, ds int, mask *byte)

@@ -8,19 +8,9 @@ type gemmKernel[F floating] struct {
 }
 
 func gemmKernelOf[F floating]() gemmKernel[F] {
-	if avx2 {
-		if k, ok := any(gemmKernel[float32]{6, 16, gemmTile32}).(gemmKernel[F]); ok {
-			return k
-		}
-		if k, ok := any(gemmKernel[float64]{6, 8, gemmTile64}).(gemmKernel[F]); ok {
-			return k
-		}
-	}
-	return gemmPortable[F]()
+	portable := gemmKernel[F]{4, 8, gemmTileGo[F]} // panels as wide as what is transposed at a time
+	return pick(gemmAsm32, pick(gemmAsm64, portable))
 }
-
-// gemmPortable has panels as wide as what is transposed at a time.
-func gemmPortable[F floating]() gemmKernel[F] { return gemmKernel[F]{4, 8, gemmTileGo[F]} }
 
 // gemmTileGo keeps two by four sums in registers. The conversions keep the compiler from fusing, in some loops and not
 // in others, a product with its sum.

@@ -100,3 +100,41 @@ func gemm(t elem, mr int, v variant) {
 	VZEROUPPER()
 	RET()
 }
+
+// copyRows makes dst[p][i] of src[p][i], for k rows p and one or two vectors of columns i. A masked one stores all lanes,
+// zeros where there are none.
+func copyRows(v variant) {
+	name := fmt.Sprintf("copyF32x%d", v.vectors)
+	if v.masked {
+		name += "m"
+	}
+	TEXT(name, NOSPLIT, "func(k int, src *float32, ss int, dst *float32, ds int, mask *byte)")
+	Pragma("noescape")
+	k, src, ss, dst, ds := reg.RCX, reg.RSI, reg.RDX, reg.RDI, reg.R8
+	Load(Param("k"), k)
+	Load(Param("src"), src)
+	Load(Param("ss"), ss)
+	Load(Param("dst"), dst)
+	Load(Param("ds"), ds)
+	mask := ymm[15]
+	if v.masked {
+		Load(Param("mask"), reg.RAX)
+		VMOVUPS(Mem{Base: reg.RAX}, mask)
+	}
+	each(k, func() {
+		for j := range v.vectors {
+			if m := (Mem{Base: src, Disp: j * lanes}); v.masked && j == v.vectors-1 {
+				VMASKMOVPS(m, mask, ymm[j])
+			} else {
+				VMOVUPS(m, ymm[j])
+			}
+		}
+		for j := range v.vectors {
+			VMOVUPS(ymm[j], Mem{Base: dst, Disp: j * lanes})
+		}
+		ADDQ(ss, src)
+		ADDQ(ds, dst)
+	})
+	VZEROUPPER()
+	RET()
+}

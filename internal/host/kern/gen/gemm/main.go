@@ -16,6 +16,9 @@ func main() {
 			}
 		}
 	}
+	for _, v := range []variant{{2, false}, {2, true}, {1, true}} {
+		copyRows(v)
+	}
 	Generate()
 }
 
