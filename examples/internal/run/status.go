@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/term"
@@ -17,84 +15,92 @@ import (
 // Status is one line about work under way. On a terminal it is written over again, a few
 // times a second; elsewhere a plain line comes every few seconds.
 type Status struct {
-	w        io.Writer
-	terminal bool
-	every    time.Duration
-	width    int
-	dev      *snug.Device
+	w     io.Writer
+	dev   *snug.Device
+	width func() int // of the terminal; 0 where there is none
+	every time.Duration
+	now   func() time.Time
 
-	start, shown time.Time
-	total        int64 // samples in the whole run
-	done         int64
+	total, done int64 // samples of the whole run, and those behind us
+	start       time.Time
+	shown       time.Time
+	phase       string
+	phaseStart  time.Time
+	phaseDone   int64
 }
 
-// NewStatus is for a run of total samples.
-func NewStatus(f *os.File, d *snug.Device, total int64) *Status {
-	s := &Status{w: f, dev: d, total: total, every: 5 * time.Second, start: time.Now()}
-	if s.terminal = term.IsTerminal(int(f.Fd())); s.terminal {
+// NewStatus is for a run of total samples on d.
+func NewStatus(w io.Writer, d *snug.Device, total int64) *Status {
+	s := &Status{w: w, dev: d, total: total, now: time.Now, every: 5 * time.Second, width: func() int { return 0 }}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.every = 200 * time.Millisecond
-		if s.width, _, _ = term.GetSize(int(f.Fd())); s.width < 20 {
-			s.width = 80
+		s.width = func() int {
+			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
+				return w
+			}
+			return 80
 		}
 	}
+	s.start = s.now()
 	return s
 }
 
-// Add counts samples and, when it is time, shows the line; what asks for the current
-// figures, which may wait for the device.
-func (s *Status) Add(samples int, what func() string) {
-	s.done += int64(samples)
-	if time.Since(s.shown) < s.every {
-		return
-	}
-	s.show(what())
+// Phase begins a part of the run, by which the line begins and whose speed it shows.
+func (s *Status) Phase(name string) {
+	s.phase, s.phaseStart, s.phaseDone = name, s.now(), 0
 }
 
-func (s *Status) show(what string) {
-	s.shown = time.Now()
-	elapsed := time.Since(s.start)
-	rate := float64(s.done) / max(elapsed.Seconds(), 1e-9)
-	left := time.Duration(float64(s.total-s.done) / max(rate, 1e-9) * float64(time.Second))
-	m := s.dev.Memory().Stats()
-	line := fmt.Sprintf("%s, %.0f samples/s, memory %s, peak %s, %s left", what, rate,
-		memory.FormatBytes(m.Allocated), memory.FormatBytes(m.Peak.Allocated), left.Round(time.Second))
-	if !s.terminal {
-		fmt.Fprintln(s.w, line)
-		return
+// Add counts samples that are done and, when it is time, shows the line; figures gives
+// what else is in it, and may wait for the device.
+func (s *Status) Add(samples int, figures func() (string, error)) error {
+	s.done += int64(samples)
+	s.phaseDone += int64(samples)
+	now := s.now()
+	if now.Sub(s.shown) < s.every {
+		return nil
 	}
-	if r := []rune(line); len(r) >= s.width {
-		line = string(r[:s.width-1])
+	s.shown = now
+	text, err := figures()
+	if err != nil {
+		return err
+	}
+	m := s.dev.Memory().Stats()
+	line := fmt.Sprintf("%s  %s  %s, peak %s  %v left  %.0f samples/s", s.phase, text,
+		memory.FormatBytes(m.Allocated), memory.FormatBytes(m.Peak.Allocated), s.left(now), s.Rate())
+	width := s.width()
+	if width == 0 {
+		fmt.Fprintln(s.w, line)
+		return nil
+	}
+	if r := []rune(line); len(r) >= width { // a line that wraps could not be written over
+		line = string(r[:width-1])
 	}
 	fmt.Fprintf(s.w, "\r\x1b[K%s", line)
+	return nil
+}
+
+// Rate is samples a second in this phase.
+func (s *Status) Rate() float64 {
+	return float64(s.phaseDone) / max(s.now().Sub(s.phaseStart).Seconds(), 1e-9)
+}
+
+func (s *Status) left(now time.Time) time.Duration {
+	each := now.Sub(s.start) / time.Duration(max(s.done, 1))
+	return (time.Duration(s.total-s.done) * each).Round(time.Second)
 }
 
 // Say writes a line that stays.
 func (s *Status) Say(format string, args ...any) {
-	if s.terminal {
-		fmt.Fprint(s.w, "\r\x1b[K")
-	}
+	s.Clear()
 	fmt.Fprintf(s.w, format+"\n", args...)
 }
 
-// Elapsed is since NewStatus.
-func (s *Status) Elapsed() time.Duration { return time.Since(s.start) }
-
-// Row is a line of a table.
-type Row struct{ Name, Value string }
-
-// Table writes the rows, and what the device's memory was for when it was at its peak.
-func Table(w io.Writer, d *snug.Device, rows ...Row) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	line := func(name, value string) { fmt.Fprintf(t, "%s\t%s\t\n", name, value) }
-	for _, r := range rows {
-		line(r.Name, r.Value)
+// Clear takes the line off a terminal.
+func (s *Status) Clear() {
+	if s.width() > 0 {
+		fmt.Fprint(s.w, "\r\x1b[K")
 	}
-	m := d.Memory().Stats()
-	line("peak memory", memory.FormatBytes(m.Peak.Allocated))
-	for c, n := range m.AtPeak {
-		if n > 0 {
-			line("of it "+strings.ToLower(memory.Category(c).String()), memory.FormatBytes(n))
-		}
-	}
-	t.Flush()
 }
+
+// Elapsed is since NewStatus.
+func (s *Status) Elapsed() time.Duration { return s.now().Sub(s.start) }
