@@ -2,6 +2,7 @@
 package nn
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,33 +25,49 @@ type Func func(x *snug.Tensor) *snug.Tensor
 
 func (f Func) Forward(x *snug.Tensor) *snug.Tensor { return f(x) }
 
-// Params are m's parameters and buffers in the order of its exported fields, shared
-// ones once under their first name.
+// Params are m's parameters and buffers in the order of its exported fields, shared ones
+// once under their first name. m is a struct, a slice or an array, or a pointer to one, of
+// such and of *snug.Param; interfaces are looked into. What Init would refuse is left out.
 func Params(m any) iter.Seq2[string, *snug.Param] {
 	return func(yield func(string, *snug.Param) bool) {
-		w := walker{param: yield, layer: func(any, string) {}, seen: map[any]bool{}}
+		w := walker{param: yield, seen: map[any]bool{}}
 		w.walk("", reflect.ValueOf(m))
 	}
 }
 
 // Init places m on d, all or nothing, and makes known the paths of its layers. A nil r
-// leaves zeros, for what is loaded next.
+// leaves zeros, for what is loaded next. Refused are a model without parameters, two of one
+// name, and parameters that Params would miss: in unexported fields (unless exported ones
+// have them too), in maps, or not behind a pointer. What a func captures nobody can see:
+// such a layer fails when it is used.
 func Init(ctx context.Context, d *snug.Device, m any, r *snug.Rand) error {
-	n := 0
-	layers := map[any]string{}
-	w := walker{seen: map[any]bool{}, layer: func(l any, path string) { layers[l] = path }}
-	w.param = func(string, *snug.Param) bool { n++; return true }
-	if w.walk("", reflect.ValueOf(m)); w.err != nil {
-		return w.err
-	}
-	if n == 0 {
-		return fmt.Errorf("init: %T has no parameters in exported fields", m)
+	if err := check(m); err != nil {
+		return fmt.Errorf("init: %w", err)
 	}
 	if err := snug.Place(ctx, d, r, memory.Parameters, Params(m)); err != nil {
 		return err
 	}
-	for l, path := range layers {
-		d.Label(l, path)
+	layers(m, func(l any, path string) { d.Label(l, path) })
+	return nil
+}
+
+// SetDType chooses the type of all parameters and of the buffers that are floats, before
+// Init.
+func SetDType(m any, d snug.DType) error {
+	if !d.Float() {
+		return fmt.Errorf("set dtype: %w: %s, a float wanted", snug.ErrDType, d)
+	}
+	for name, p := range Params(m) {
+		if p.Device() != nil {
+			return fmt.Errorf("set dtype: %w: %s is on %s already; the type is chosen before nn.Init", snug.ErrInUse, name, p.Device().Name())
+		}
+	}
+	for _, p := range Params(m) {
+		if p.DType().Float() {
+			if err := p.SetDType(d); err != nil {
+				return fmt.Errorf("set dtype: %w", err)
+			}
+		}
 	}
 	return nil
 }
@@ -58,21 +75,16 @@ func Init(ctx context.Context, d *snug.Device, m any, r *snug.Rand) error {
 // Close frees what m has on its device. It may be called again.
 func Close(m any) error {
 	var errs []error
-	d := (*snug.Device)(nil)
-	w := walker{seen: map[any]bool{}, layer: func(any, string) {}}
-	w.param = func(_ string, p *snug.Param) bool {
-		if p.Device() != nil {
-			d = p.Device()
-		}
+	var d *snug.Device
+	for _, p := range Params(m) {
+		d = cmp.Or(p.Device(), d)
 		errs = append(errs, p.Close())
-		return true
 	}
-	w.walk("", reflect.ValueOf(m))
-	if d != nil {
-		w = walker{seen: map[any]bool{}, layer: func(l any, _ string) { d.Label(l, "") }, param: func(string, *snug.Param) bool { return true }}
-		w.walk("", reflect.ValueOf(m))
+	err := errors.Join(errs...)
+	if err == nil && d != nil {
+		layers(m, func(l any, _ string) { d.Label(l, "") })
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // Freeze stops gradients, and a batch norm's statistics.
@@ -85,27 +97,33 @@ func freeze(m any, on bool) {
 	}
 }
 
+// layers calls fn with the pointer and the path of each struct in m.
+func layers(m any, fn func(layer any, path string)) {
+	w := walker{param: func(string, *snug.Param) bool { return true }, layer: fn, seen: map[any]bool{}}
+	w.walk("", reflect.ValueOf(m))
+}
+
 type walker struct {
 	param func(string, *snug.Param) bool
-	layer func(layer any, path string)
-	seen  map[any]bool
-	err   error
+	layer func(layer any, path string)                    // may be nil
+	other func(path string, f reflect.Value, what string) // of values not walked; may be nil
+	seen  map[any]bool                                    // pointers
 }
 
 var paramType = reflect.TypeFor[*snug.Param]()
 
+// walk reports whether to go on.
 func (w *walker) walk(path string, v reflect.Value) bool {
 	join := func(name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 	switch v.Kind() {
 	case reflect.Pointer:
-		if v.IsNil() || w.seen[v.Interface()] {
+		if v.IsNil() || w.seen[pointer(v)] {
 			return true
 		}
-		w.seen[v.Interface()] = true
+		w.seen[pointer(v)] = true
 		if v.Type() == paramType {
 			return w.param(path, v.Interface().(*snug.Param))
 		}
-		w.layer(v.Interface(), path)
 		return w.walk(path, v.Elem())
 	case reflect.Interface:
 		return v.IsNil() || w.walk(path, v.Elem())
@@ -116,41 +134,43 @@ func (w *walker) walk(path string, v reflect.Value) bool {
 			}
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			switch f := v.Type().Field(i); {
-			case f.Anonymous && f.IsExported():
-				if !w.walk(path, v.Field(i)) {
-					return false
-				}
-			case f.IsExported():
-				if !w.walk(join(Name(f.Name)), v.Field(i)) {
-					return false
-				}
-			case holds(f.Type, 0):
-				w.err = fmt.Errorf("init: %s.%s holds parameters and is not exported", v.Type(), f.Name)
+		return w.walkFields(path, v, join)
+	case reflect.Map:
+		w.hidden(path, v, "a map: a slice or fields wanted")
+	}
+	return true
+}
+
+func (w *walker) walkFields(path string, v reflect.Value, join func(string) string) bool {
+	if v.Type() == paramType.Elem() {
+		w.hidden(path, v, "not a pointer: *snug.Param wanted")
+		return true
+	}
+	if w.layer != nil && v.CanAddr() && v.Addr().CanInterface() {
+		w.layer(v.Addr().Interface(), path)
+	}
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		switch {
+		case f.Anonymous: // its exported fields are v's
+			if !w.walk(path, v.Field(i)) {
+				return false
 			}
+		case f.IsExported():
+			if !w.walk(join(Name(f.Name)), v.Field(i)) {
+				return false
+			}
+		default:
+			w.hidden(join(f.Name), v.Field(i), "not exported")
 		}
 	}
 	return true
 }
 
-// holds reports whether a field of type t may hold parameters.
-func holds(t reflect.Type, depth int) bool {
-	switch {
-	case t == paramType:
-		return true
-	case depth > 8:
-		return false
-	case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
-		return holds(t.Elem(), depth+1)
-	case t.Kind() == reflect.Struct && t != paramType.Elem():
-		for i := range t.NumField() {
-			if holds(t.Field(i).Type, depth+1) {
-				return true
-			}
-		}
+func (w *walker) hidden(path string, v reflect.Value, what string) {
+	if w.other != nil {
+		w.other(path, v, what)
 	}
-	return false
 }
 
 // Name is a field's name as torchvision writes it: RunningMean → running_mean, BN1 →
