@@ -199,13 +199,14 @@ func (p *Pool) Free(b *Block) {
 	}
 	p.stats.Used -= c.used
 	p.stats.Categories[c.category] -= c.size
-	p.account(c.seg, Usage{Requested: -c.requested, Allocated: -c.size, Blocks: -1})
+	d := Usage{Requested: -c.requested, Allocated: -c.size, Blocks: -1}
 	queues := c.queues
 	c.use = use{queues: queues[:0]}
 	if p.cfg.Event == nil || len(queues) == 0 {
-		p.release(c)
+		p.release(c, d)
 		return
 	}
+	p.account(c.seg, d)
 	c.state = Pending
 	w := pending{c: c}
 	for _, q := range queues {
@@ -214,9 +215,11 @@ func (p *Pool) Free(b *Block) {
 	p.pending = append(p.pending, w)
 }
 
-func (p *Pool) release(c *chunk) {
+// release makes c free; d is what that changes besides.
+func (p *Pool) release(c *chunk, d Usage) {
 	p.fill(c)
-	p.account(c.seg, Usage{Active: -c.size})
+	d.Active = -c.size
+	p.account(c.seg, d)
 	p.join(c)
 }
 
@@ -230,7 +233,7 @@ func (p *Pool) settle(wait bool) {
 				return false
 			}
 		}
-		p.release(w.c)
+		p.release(w.c, Usage{})
 		return true
 	})
 }
