@@ -232,6 +232,7 @@ func (c *conv[T]) share(threads int, a *arena) {
 func (c *conv[T]) run(x, bias, y []T) {
 	var next atomic.Int64
 	par.For(len(c.images), len(c.images), func(slot int) {
+		clear(c.images[slot]) // the margins
 		for {
 			i := int(next.Add(1)) - 1
 			part, group, n := i%c.parts, i/c.parts%c.groups, i/c.parts/c.groups*c.together
@@ -285,9 +286,7 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 			for r := r0; r < r1; r++ {
 				from := c.results[slot][i*s.to.len()+r*s.to.size():][:s.to.size()]
 				to := dst[i*c.groups*c.to.len()+r*size+s.at:]
-				for l := range s.to.lines {
-					scatter(to[l*c.strided[0]*c.to.cols:], from[l*s.to.cols:][:s.to.cols], c.strided[1])
-				}
+				scatterLines(s.to.lines, s.to.cols, c.strided[1], from, s.to.cols, to, c.strided[0]*c.to.cols)
 			}
 		}
 	}

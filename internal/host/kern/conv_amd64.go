@@ -47,8 +47,27 @@ func transposeAsm(blocks int, src []float32, distance, rows int, dst []float32, 
 	transpose32(blocks, &src[0], distance*4, rows, &dst[0], pitch*4)
 }
 
-func takeEvenAsm(blocks int, src, dst []float32) { takeEven32(blocks, &src[0], &dst[0]) }
-func putEvenAsm(blocks int, src, dst []float32)  { putEven32(blocks, &src[0], &dst[0]) }
+// lineMasks are, by how many values a line has beyond whole vectors: those in one vector, every other in two.
+var lineMasks = func() (m [vector][3 * vector]int32) {
+	for n := range m {
+		for i := range n {
+			m[n][i], m[n][vector+2*i] = -1, -1
+		}
+	}
+	return
+}()
+
+func copyLinesAsm(lines, n int, src []float32, sp int, dst []float32, dp int) {
+	copyLines32(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%vector][0])
+}
+
+func gatherLinesAsm(lines, n int, src []float32, sp int, dst []float32, dp int) {
+	gatherLines32(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%vector][0])
+}
+
+func scatterLinesAsm(lines, n int, src []float32, sp int, dst []float32, dp int) {
+	scatterLines32(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%vector][0])
+}
 
 func convDotsAsm(x, dy []float32, off []int32, sums []float32, tiles []tile) {
 	convDots32_9(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles), 0, &laneMasks[0])

@@ -2532,44 +2532,152 @@ loaded:
 	VZEROUPPER
 	RET
 
-// func takeEven32(blocks int, src *float32, dst *float32)
+// func copyLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 // Requires: AVX, AVX2
-TEXT ·takeEven32(SB), NOSPLIT, $0-24
-	MOVQ blocks+0(FP), CX
-	MOVQ src+8(FP), SI
-	MOVQ dst+16(FP), DI
+TEXT ·copyLines32(SB), NOSPLIT, $0-56
+	MOVQ     lines+0(FP), BX
+	MOVQ     n+8(FP), CX
+	MOVQ     src+16(FP), SI
+	MOVQ     sp+24(FP), DX
+	MOVQ     dst+32(FP), DI
+	MOVQ     dp+40(FP), R8
+	MOVQ     masks+48(FP), AX
+	VMOVUPS  (AX), Y13
+	VMOVUPS  32(AX), Y14
+	VMOVUPS  64(AX), Y15
+	VPCMPEQD Y12, Y12, Y12
+	VPSRLQ   $0x20, Y12, Y12
+
+line:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ CX, R9
+	SUBQ $0x08, R9
+	JL   rest
 
 block:
-	VMOVUPS (SI), Y0
-	VMOVUPS 32(SI), Y1
-	VSHUFPS $0x88, Y1, Y0, Y2
-	VPERMPD $0xd8, Y2, Y2
-	VMOVUPS Y2, (DI)
-	ADDQ    $0x40, SI
-	ADDQ    $0x20, DI
-	DECQ    CX
-	JNE     block
+	VMOVUPS (R10), Y0
+	VMOVUPS Y0, (R11)
+	ADDQ    $0x20, R10
+	ADDQ    $0x20, R11
+	SUBQ    $0x08, R9
+	JGE     block
+
+rest:
+	ADDQ       $0x08, R9
+	JE         next
+	VMASKMOVPS (R10), Y13, Y0
+	VMOVUPS    Y0, (R11)
+
+next:
+	ADDQ DX, SI
+	ADDQ R8, DI
+	DECQ BX
+	JNE  line
 	VZEROUPPER
 	RET
 
-// func putEven32(blocks int, src *float32, dst *float32)
+// func gatherLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 // Requires: AVX, AVX2
-TEXT ·putEven32(SB), NOSPLIT, $0-24
-	MOVQ blocks+0(FP), CX
-	MOVQ src+8(FP), SI
-	MOVQ dst+16(FP), DI
+TEXT ·gatherLines32(SB), NOSPLIT, $0-56
+	MOVQ     lines+0(FP), BX
+	MOVQ     n+8(FP), CX
+	MOVQ     src+16(FP), SI
+	MOVQ     sp+24(FP), DX
+	MOVQ     dst+32(FP), DI
+	MOVQ     dp+40(FP), R8
+	MOVQ     masks+48(FP), AX
+	VMOVUPS  (AX), Y13
+	VMOVUPS  32(AX), Y14
+	VMOVUPS  64(AX), Y15
+	VPCMPEQD Y12, Y12, Y12
+	VPSRLQ   $0x20, Y12, Y12
+
+line:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ CX, R9
+	SUBQ $0x08, R9
+	JL   rest
 
 block:
-	VPERMPD   $0xd8, (SI), Y0
-	VUNPCKLPS Y0, Y0, Y1
-	VUNPCKHPS Y0, Y0, Y2
-	VBLENDPS  $0xaa, (DI), Y1, Y1
-	VBLENDPS  $0xaa, 32(DI), Y2, Y2
-	VMOVUPS   Y1, (DI)
-	VMOVUPS   Y2, 32(DI)
-	ADDQ      $0x20, SI
-	ADDQ      $0x40, DI
-	DECQ      CX
-	JNE       block
+	VMOVUPS    (R10), Y0
+	VMASKMOVPS 32(R10), Y12, Y1
+	VSHUFPS    $0x88, Y1, Y0, Y2
+	VPERMPD    $0xd8, Y2, Y2
+	VMOVUPS    Y2, (R11)
+	ADDQ       $0x40, R10
+	ADDQ       $0x20, R11
+	SUBQ       $0x08, R9
+	JGE        block
+
+rest:
+	ADDQ       $0x08, R9
+	JE         next
+	VMASKMOVPS (R10), Y14, Y0
+	VMASKMOVPS 32(R10), Y15, Y1
+	VSHUFPS    $0x88, Y1, Y0, Y2
+	VPERMPD    $0xd8, Y2, Y2
+	VMOVUPS    Y2, (R11)
+
+next:
+	ADDQ DX, SI
+	ADDQ R8, DI
+	DECQ BX
+	JNE  line
+	VZEROUPPER
+	RET
+
+// func scatterLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+// Requires: AVX, AVX2
+TEXT ·scatterLines32(SB), NOSPLIT, $0-56
+	MOVQ     lines+0(FP), BX
+	MOVQ     n+8(FP), CX
+	MOVQ     src+16(FP), SI
+	MOVQ     sp+24(FP), DX
+	MOVQ     dst+32(FP), DI
+	MOVQ     dp+40(FP), R8
+	MOVQ     masks+48(FP), AX
+	VMOVUPS  (AX), Y13
+	VMOVUPS  32(AX), Y14
+	VMOVUPS  64(AX), Y15
+	VPCMPEQD Y12, Y12, Y12
+	VPSRLQ   $0x20, Y12, Y12
+
+line:
+	MOVQ SI, R10
+	MOVQ DI, R11
+	MOVQ CX, R9
+	SUBQ $0x08, R9
+	JL   rest
+
+block:
+	VMOVUPS    (R10), Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VUNPCKLPS  Y0, Y0, Y1
+	VUNPCKHPS  Y0, Y0, Y2
+	VBLENDPS   $0xaa, (R11), Y1, Y1
+	VMOVUPS    Y1, (R11)
+	VMASKMOVPS Y2, Y12, 32(R11)
+	ADDQ       $0x20, R10
+	ADDQ       $0x40, R11
+	SUBQ       $0x08, R9
+	JGE        block
+
+rest:
+	ADDQ       $0x08, R9
+	JE         next
+	VMASKMOVPS (R10), Y13, Y0
+	VPERMPD    $0xd8, Y0, Y0
+	VUNPCKLPS  Y0, Y0, Y1
+	VUNPCKHPS  Y0, Y0, Y2
+	VMASKMOVPS Y1, Y14, (R11)
+	VMASKMOVPS Y2, Y15, 32(R11)
+
+next:
+	ADDQ DX, SI
+	ADDQ R8, DI
+	DECQ BX
+	JNE  line
 	VZEROUPPER
 	RET

@@ -4,4 +4,4 @@ package kern
 
 var avx2 = false
 
-var convTilesAsm, weightTileAsm, convDotsAsm, transposeAsm, takeEvenAsm, putEvenAsm any
+var convTilesAsm, weightTileAsm, convDotsAsm, transposeAsm, copyLinesAsm, gatherLinesAsm, scatterLinesAsm any

@@ -98,48 +98,26 @@ func (p *padding) meets(channel, kh, kw int) int {
 	return p.at(channel, ph, pw, l, c)
 }
 
+// pad copies an image into the middle of dst, whose margins are zero.
 func pad[T floating](p *padding, dst, src []T) {
-	for c := range p.image.channels {
-		padChannel(p, dst[c*p.plane:], src[c*p.h.in*p.w.in:])
-	}
-}
-
-func padChannel[T floating](p *padding, dst, src []T) {
 	h, w := &p.h, &p.w
-	for i := range h.phases {
-		for j := range w.phases {
-			first := w.first(j) // where column 0 is from
-			lo := min(w.size, max(0, (-first+w.stride-1)/w.stride))
-			hi := max(lo, min(w.size, (w.in-first+w.stride-1)/w.stride))
-			y := h.first(i)
-			for range h.size {
-				d := dst[:w.size]
-				dst = dst[w.size:]
-				if y < 0 || y >= h.in || hi == lo {
-					clear(d)
-					y += h.stride
-					continue
+	for c := range p.image.channels {
+		for i := range h.phases {
+			y0, l0, l1 := h.inside(i)
+			for j := range w.phases {
+				x0, q0, q1 := w.inside(j)
+				if l0 < l1 && q0 < q1 {
+					gatherLines(l1-l0, q1-q0, w.stride, src[(c*h.in+y0)*w.in+x0:], h.stride*w.in, dst[p.at(c, i, j, l0, q0):], w.size)
 				}
-				// What follows is short as a rule: calls would cost more than they do.
-				for q := range d[:lo] {
-					d[q] = 0
-				}
-				for q := hi; q < len(d); q++ {
-					d[q] = 0
-				}
-				d, s := d[lo:hi], src[y*w.in+lo*w.stride+first:]
-				switch {
-				case w.stride == 1:
-					copy(d, s)
-				case len(d) > vector:
-					gather(d, s, w.stride)
-				default:
-					for q := range d {
-						d[q] = s[q*w.stride]
-					}
-				}
-				y += h.stride
 			}
 		}
 	}
+}
+
+// inside is what of a phase is not margin, and where it is from.
+func (a *axis) inside(phase int) (from, lo, hi int) {
+	first := a.first(phase)
+	lo = min(a.size, max(0, (-first+a.stride-1)/a.stride))
+	hi = min(a.size, (a.in-first+a.stride-1)/a.stride)
+	return lo*a.stride + first, lo, hi
 }

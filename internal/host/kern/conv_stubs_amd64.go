@@ -79,12 +79,17 @@ func convDots32_9(b *float32, c *float32, off *int32, sums *float32, tiles *int3
 //go:noescape
 func transpose32(blocks int, src *float32, ss int, rows int, dst *float32, ds int)
 
-// takeEven32 takes every other value.
+// copyLines32 copies lines; it writes zeros after a line that is not of whole vectors.
 //
 //go:noescape
-func takeEven32(blocks int, src *float32, dst *float32)
+func copyLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 
-// putEven32 writes every other value.
+// gatherLines32 takes every other value, and else is like copyLines32.
 //
 //go:noescape
-func putEven32(blocks int, src *float32, dst *float32)
+func gatherLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+
+// scatterLines32 writes every other value.
+//
+//go:noescape
+func scatterLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)

@@ -25,9 +25,9 @@ var convCases = []Conv{
 	square(2, 3, 17, 16, 5, 3, 3, 1, 2, 1),  // stride 3, dilation 2
 	square(2, 4, 13, 13, 6, 2, 4, 3, 1, 2),  // a stride above the size of the kernel, margins above it too
 	square(2, 4, 13, 13, 6, 4, 2, 0, 2, 1),  // stride and dilation with a common divisor
-	square(1, 2, 400, 3, 17, 3, 1, 1, 1, 1), // long
-	square(1, 2, 3, 400, 17, 3, 1, 1, 1, 1), // wide
-	square(2, 8, 12, 12, 24, 3, 1, 1, 1, 2), //
+	square(1, 2, 290, 3, 17, 3, 1, 1, 1, 1), // long
+	square(1, 2, 3, 290, 17, 3, 1, 1, 1, 1), // wide
+	square(1, 8, 12, 12, 20, 3, 1, 1, 1, 2), //
 	square(3, 16, 4, 4, 19, 3, 1, 1, 1, 1),  // narrower than a vector
 	square(2, 32, 2, 2, 33, 3, 2, 1, 1, 1),  //
 	square(2, 7, 1, 1, 9, 3, 1, 1, 1, 1),    //
@@ -171,9 +171,11 @@ func TestConv(t *testing.T) {
 	for _, cv := range convCases {
 		t.Run(fmt.Sprint(cv), func(t *testing.T) {
 			t.Run("float32", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
-			defer func(old bool) { avx2 = old }(avx2)
-			avx2 = false
-			t.Run("portable", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
+			if avx2 {
+				defer func() { avx2 = true }()
+				avx2 = false
+				t.Run("portable", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
+			}
 			t.Run("float64", func(t *testing.T) { testConv[float64](t, driver.Float64, cv) })
 		})
 	}

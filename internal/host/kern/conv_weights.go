@@ -85,6 +85,7 @@ func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work [
 	c := newConvWeights[T](cv.pointwise(), threads, newArena(work))
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
+		clear(c.slots[slot].image) // the margins
 		for i := int(next.Add(1)) - 1; i < c.tasks(); i = int(next.Add(1)) - 1 {
 			if c.dots != nil {
 				c.dotsPart(&c.slots[slot], i, x, dy, dw)

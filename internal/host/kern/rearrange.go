@@ -11,28 +11,41 @@ func transpose[T floating](n int, src []T, distance, rows int, dst []T, pitch in
 	return n / 8 * 8
 }
 
-// gather takes every stride-th value of src.
-func gather[T floating](dst, src []T, stride int) {
-	done := 0
-	if f := pick[func(int, []T, []T)](takeEvenAsm, nil); f != nil && stride == 2 && len(dst) > 8 {
-		blocks := (len(dst) - 1) / 8 // of the last one an odd value is read, too
-		f(blocks, src, dst)
-		done = 8 * blocks
+// gatherLines copies every stride-th value, n of them, of each of some lines, which are sp and dp apart. What follows a
+// line in dst may become zero, up to a vector.
+func gatherLines[T floating](lines, n, stride int, src []T, sp int, dst []T, dp int) {
+	if lines <= 0 || n <= 0 {
+		return
 	}
-	for q := done; q < len(dst); q++ {
-		dst[q] = src[q*stride]
+	f := pick[func(int, int, []T, int, []T, int)](copyLinesAsm, nil)
+	if stride > 1 {
+		f = pick[func(int, int, []T, int, []T, int)](gatherLinesAsm, nil)
+	}
+	if f != nil && stride <= 2 {
+		f(lines, n, src, sp, dst, dp)
+		return
+	}
+	for l := range lines {
+		d, s := dst[l*dp:][:n], src[l*sp:]
+		for q := range d {
+			d[q] = s[q*stride]
+		}
 	}
 }
 
-// scatter is the reverse of gather.
-func scatter[T floating](dst, src []T, stride int) {
-	done := 0
-	if f := pick[func(int, []T, []T)](putEvenAsm, nil); f != nil && stride == 2 && len(src) > 8 {
-		blocks := (len(src) - 1) / 8
-		f(blocks, src, dst)
-		done = 8 * blocks
+// scatterLines is the reverse of gatherLines, and writes nothing else.
+func scatterLines[T floating](lines, n, stride int, src []T, sp int, dst []T, dp int) {
+	if lines <= 0 || n <= 0 {
+		return
 	}
-	for q := done; q < len(src); q++ {
-		dst[q*stride] = src[q]
+	if f := pick[func(int, int, []T, int, []T, int)](scatterLinesAsm, nil); f != nil && stride == 2 {
+		f(lines, n, src, sp, dst, dp)
+		return
+	}
+	for l := range lines {
+		d := dst[l*dp:]
+		for q, v := range src[l*sp:][:n] {
+			d[q*stride] = v
+		}
 	}
 }
