@@ -89,7 +89,7 @@ func (c *checks) all(shapes [][]int) {
 		}
 	}
 	c.dryRun(in)
-	c.sweep(in)
+	c.sweep(d, in)
 }
 
 // differences compares the gradient with central ones, at some elements of each input.
@@ -146,13 +146,15 @@ func (c *checks) threads(shapes [][]int) {
 
 // dryRun checks that a device without values allocates the same.
 func (c *checks) dryRun(in []Array) {
+	wet, dry := c.open("cpu", 2), c.open("dry:cpu", 2)
 	for _, w := range []way{{}, {recompute: true}, {layout: strided}, {dtype: snug.BFloat16}} {
 		if w.dtype.Half() && c.op.Wide {
 			continue
 		}
-		wet, dry := c.open("cpu", 2), c.open("dry:cpu", 2)
-		c.run(wet, in, w)
-		c.run(dry, in, w)
+		for _, d := range []*snug.Device{wet, dry} {
+			d.Memory().ResetPeak()
+			c.run(d, in, w)
+		}
 		if a, b := wet.Memory().Stats(), dry.Memory().Stats(); a != b {
 			c.t.Errorf("%+v: a dry run's memory differs:\n%+v, the real one's:\n%+v", w, b, a)
 		}
@@ -160,8 +162,7 @@ func (c *checks) dryRun(in []Array) {
 }
 
 // sweep has each allocation fail in turn.
-func (c *checks) sweep(in []Array) {
-	d := c.open("cpu", 2)
+func (c *checks) sweep(d *snug.Device, in []Array) {
 	for _, w := range []way{{}, {recompute: true}, {layout: strided}} {
 		for n := 0; ; n++ {
 			d.Memory().FailAt(n)

@@ -97,7 +97,7 @@ func Run(t *testing.T, op Op) {
 		if op.Large != nil {
 			t.Run("threads", func(t *testing.T) { (&checks{t, &op}).threads(op.Large) })
 		}
-		if op.Reference == nil && op.Shapes == nil && op.Large == nil {
+		if op.Reference == nil && len(op.Shapes) == 0 && op.Large == nil {
 			t.Error("no shapes and no reference: nothing was tested")
 		}
 	})
