@@ -41,37 +41,53 @@ func packStrided[F floating](dst []F, pitch int, src []F, si, sp, n, k int) {
 }
 
 func packHalf[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int) {
+	f := same[float32](dst)
 	switch src := any(src).(type) {
 	case []driver.B16:
-		packFunc(dst, pitch, src, si, sp, n, k, driver.B16.Float32)
+		packWide(f, pitch, src, si, sp, n, k)
 	case []driver.F16:
-		packFunc(dst, pitch, src, si, sp, n, k, driver.F16.Float32)
+		packWide(f, pitch, src, si, sp, n, k)
 	}
 }
 
-func packFunc[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int, value func(T) float32) {
+func packWide[T driver.B16 | driver.F16](dst []float32, pitch int, src []T, si, sp, n, k int) {
+	if si == 1 {
+		for p := range k {
+			WidenRow(dst[p*pitch:], src[p*sp:][:n])
+		}
+		return
+	}
+	var wide [gemmDepth]float32
+	var line [gemmDepth]T
 	for i := range n {
-		at, to := i*si, i
-		for range k {
-			dst[to] = F(value(src[at]))
-			at, to = at+sp, to+pitch
+		row := src[i*si:]
+		if sp == 1 {
+			row = row[:k]
+		} else {
+			for p := range k {
+				line[p] = row[p*sp]
+			}
+			row = line[:k]
+		}
+		WidenRow(wide[:], row)
+		for p, v := range wide[:k] {
+			dst[p*pitch+i] = v
 		}
 	}
 }
 
 // widen converts a row of a 16-bit type.
-func widen[T Elem, F floating](dst []F, src []T) { packHalf(dst, 1, src, 0, 1, 1, len(src)) }
+func widen[T Elem, F floating](dst []F, src []T) {
+	packHalf(dst, len(src), src, 1, len(src), len(src), 1)
+}
 
 // narrow rounds a row to a 16-bit type.
 func narrow[T Elem, F floating](dst []T, src []F) {
+	f := same[float32](src)
 	switch dst := any(dst).(type) {
 	case []driver.B16:
-		for i, v := range src {
-			dst[i] = driver.ToB16(float32(v))
-		}
+		NarrowRow(dst, f)
 	case []driver.F16:
-		for i, v := range src {
-			dst[i] = driver.ToF16(float32(v))
-		}
+		NarrowRow(dst, f)
 	}
 }

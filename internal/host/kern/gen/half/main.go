@@ -1,0 +1,68 @@
+// Command half writes the assembly that converts rows from and to the 16-bit types.
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+func main() {
+	ConstraintExpr("amd64,!race")
+	row("widenB16", "src *uint16, dst *float32", 16, 32, nil, func(src, dst Mem) {
+		VPMOVZXWD(src, reg.Y0)
+		VPSLLD(Imm(16), reg.Y0, reg.Y0)
+		VMOVUPS(reg.Y0, dst)
+	})
+	row("widenF16", "src *uint16, dst *float32", 16, 32, nil, func(src, dst Mem) {
+		VCVTPH2PS(src, reg.Y0)
+		VMOVUPS(reg.Y0, dst)
+	})
+	row("narrowF16", "src *float32, dst *uint16", 32, 16, nil, func(src, dst Mem) {
+		VMOVUPS(src, reg.Y0)
+		VCVTPS2PH(Imm(0), reg.Y0, dst) // to nearest, ties to even
+	})
+	// As driver.ToB16 does: half a unit, less one bit unless the last bit kept is odd; a NaN gets a bit that stays.
+	one, half, quiet := reg.Y15, reg.Y14, reg.Y13
+	row("narrowB16", "src *float32, dst *uint16", 32, 16, func() {
+		VPCMPEQD(one, one, one)
+		VPSRLD(Imm(17), one, half)
+		VPSRLD(Imm(31), one, one)
+		VPSLLD(Imm(6), one, quiet)
+	}, func(src, dst Mem) {
+		VMOVUPS(src, reg.Y0)
+		VPSRLD(Imm(16), reg.Y0, reg.Y1)
+		VPAND(one, reg.Y1, reg.Y2)
+		VPADDD(half, reg.Y2, reg.Y2)
+		VPADDD(reg.Y0, reg.Y2, reg.Y2)
+		VPSRLD(Imm(16), reg.Y2, reg.Y2)
+		VPOR(quiet, reg.Y1, reg.Y1)
+		VCMPPS(Imm(3), reg.Y0, reg.Y0, reg.Y0) // not a number
+		VBLENDVPS(reg.Y0, reg.Y1, reg.Y2, reg.Y2)
+		VEXTRACTI128(Imm(1), reg.Y2, reg.X1)
+		VPACKUSDW(reg.X1, reg.X2, reg.X2)
+		VMOVDQU(reg.X2, dst)
+	})
+	Generate()
+}
+
+// row is a function that converts blocks of 8 elements, so many bytes of src to so many of dst.
+func row(name, parameters string, from, to uint64, before func(), block func(src, dst Mem)) {
+	TEXT(name, NOSPLIT, "func(blocks int, "+parameters+")")
+	Pragma("noescape")
+	n, src, dst := reg.RCX, reg.RSI, reg.RDI
+	Load(Param("blocks"), n)
+	Load(Param("src"), src)
+	Load(Param("dst"), dst)
+	if before != nil {
+		before()
+	}
+	Label("loop")
+	block(Mem{Base: src}, Mem{Base: dst})
+	ADDQ(Imm(from), src)
+	ADDQ(Imm(to), dst)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
