@@ -40,6 +40,17 @@ func (cv Conv) pointwise() Conv {
 	return cv
 }
 
+// fewProducts are done before a second thread has begun. Tests change it.
+var fewProducts = 1 << 17
+
+// threads is how many are worth their while.
+func (cv Conv) threads(threads int) int {
+	if cv.N*cv.O*cv.OH()*cv.OW()*(cv.C/cv.G)*cv.KH*cv.KW < fewProducts {
+		return 1
+	}
+	return resolve(threads)
+}
+
 // A Pass is a convolution's forward, or one of its gradients.
 type Pass int
 
@@ -62,6 +73,7 @@ func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
 
 func convWorkspace[T floating](cv Conv, pass Pass, threads int) int64 {
 	var a arena
+	threads = cv.threads(threads)
 	switch cv = cv.pointwise(); pass {
 	case Forward:
 		newConvForward[T](cv, threads, &a)
@@ -75,7 +87,7 @@ func convWorkspace[T floating](cv Conv, pass Pass, threads int) int64 {
 
 // ConvForward computes y = x ∗ w + bias; bias may be nil.
 func ConvForward[T floating](threads int, cv Conv, x, w, bias, y []T, work []byte) {
-	cv = cv.pointwise()
+	cv, threads = cv.pointwise(), cv.threads(threads)
 	c := newConvForward[T](cv, threads, newArena(work))
 	for i := range c.sweeps {
 		c.sweeps[i].pack(threads, w)
@@ -85,7 +97,7 @@ func ConvForward[T floating](threads int, cv Conv, x, w, bias, y []T, work []byt
 
 // ConvBackwardData computes dx, the gradient of x.
 func ConvBackwardData[T floating](threads int, cv Conv, dy, w, dx []T, work []byte) {
-	cv = cv.pointwise()
+	cv, threads = cv.pointwise(), cv.threads(threads)
 	c := newConvBackward[T](cv, threads, newArena(work))
 	for i := range c.sweeps {
 		c.sweeps[i].pack(threads, w)
@@ -129,7 +141,7 @@ func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 		to.lines, to.cols = 1, c.to.size()
 	}
 	c.from = newPadding(cv.C/cv.G, h, w)
-	s := newSweep[T](to, to, cv.G, cv.C/cv.G*cv.KH*cv.KW, a)
+	s := newSweep[T](to, cv.G, cv.C/cv.G*cv.KH*cv.KW, a)
 	for k := range s.off {
 		s.off[k] = int32(c.from.meets(k/(cv.KH*cv.KW), k/cv.KW%cv.KH, k%cv.KW))
 		s.from[k] = int32(k)
@@ -176,7 +188,7 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 			if join {
 				to.lines, to.cols = 1, lines*cols
 			}
-			s := newSweep[T](to, to, cv.G, cv.O/cv.G*taps, a)
+			s := newSweep[T](to, cv.G, cv.O/cv.G*taps, a)
 			s.at = (u*cv.SH+rh-cv.PH)*cv.W + v*cv.SW + rw - cv.PW
 			s.row = cv.KH * cv.KW
 			s.group = cv.O / cv.G * c.to.channels * s.row
@@ -205,7 +217,6 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 func (c *conv[T]) share(threads int, a *arena) {
 	pixels := c.to.size() / (c.strided[0] * c.strided[1])
 	c.together = min(c.n, max(1, fewPixels/max(1, pixels), fewValues/c.from.len()))
-	threads = resolve(threads)
 	tasks := (c.n + c.together - 1) / c.together * c.groups
 	c.parts = 1
 	if tasks < threads {

@@ -11,7 +11,7 @@ type convDots struct {
 const dotWeights = 9 // that the kernel takes at a time
 
 func newConvDots(from *padding, to image, weights int, off []int32, a *arena) convDots {
-	s := sweep[float32]{to: to, in: to}
+	s := sweep[float32]{to: to}
 	n := (weights + dotWeights - 1) / dotWeights * dotWeights
 	d := convDots{s.tilesOf(1, from.w.size, 0, 0, a), take[int32](a, n), n * vector}
 	for i := range d.off {

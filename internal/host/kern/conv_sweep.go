@@ -10,7 +10,7 @@ const (
 
 // A sweep computes, at each pixel of to, Σ_k w[i, k] · src[pixel + off[k]] for all channels i of a group.
 type sweep[T floating] struct {
-	to, in image // the pixels, and the image that they are in
+	to     image // the pixels
 	k      int
 	packed []T       // for each group, block of k, panel of channels, and k: one weight a channel
 	off    []int32   // where each weight's value is
@@ -27,8 +27,8 @@ type sweep[T floating] struct {
 // A tile is two vectors of pixels: where they begin in the source and the result, and which lanes exist.
 type tile struct{ src, src2, dst, dst2, mask int32 }
 
-func newSweep[T floating](to, in image, groups, k int, a *arena) sweep[T] {
-	s := sweep[T]{to: to, in: in, k: k, groups: groups}
+func newSweep[T floating](to image, groups, k int, a *arena) sweep[T] {
+	s := sweep[T]{to: to, k: k, groups: groups}
 	s.blocks = (k + convBlock - 1) / convBlock
 	s.panels = (to.channels + maxRows - 1) / maxRows
 	s.packed = take[T](a, groups*to.channels*k)
@@ -44,7 +44,7 @@ func (s *sweep[T]) tilesOf(images, pitch, srcImage, dstImage int, a *arena) []ti
 	tiles := take[tile](a, (vectors+1)/2)
 	at := func(v int) (src, dst int32, width int) {
 		n, l, q := v/per/s.to.lines, v/per%s.to.lines, v%per*vector
-		return int32(n*srcImage + l*pitch + q), int32(n*dstImage + l*s.in.cols + q), min(vector, s.to.cols-q)
+		return int32(n*srcImage + l*pitch + q), int32(n*dstImage + l*s.to.cols + q), min(vector, s.to.cols-q)
 	}
 	for i := range tiles {
 		src, dst, w1 := at(2 * i)
@@ -104,7 +104,6 @@ func (s *sweep[T]) weights(g, k0, k1, r0, r1 int) []T {
 // run computes panels p0 to p1 of a group.
 func (s *sweep[T]) run(group, p0, p1 int, src, dst []T, all []tile, add bool) {
 	kernel := pick(convTilesAsm, convTilesGo[T])
-	size := s.in.lines * s.in.cols
 	for b := range s.blocks {
 		k0, k1 := s.block(b)
 		together := max(1, l1Share/((k1-k0)*32))
@@ -112,7 +111,7 @@ func (s *sweep[T]) run(group, p0, p1 int, src, dst []T, all []tile, add bool) {
 			tiles := all[t:min(t+together, len(all))]
 			for p := p0; p < p1; p++ {
 				r0, r1 := s.panel(p)
-				kernel(r1-r0, s.weights(group, k0, k1, r0, r1), src, s.off[k0:k1], dst[r0*size:], size, tiles, add || b > 0)
+				kernel(r1-r0, s.weights(group, k0, k1, r0, r1), src, s.off[k0:k1], dst[r0*s.to.size():], s.to.size(), tiles, add || b > 0)
 			}
 		}
 	}

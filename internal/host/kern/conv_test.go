@@ -167,8 +167,15 @@ func testConv[T floating](t rapid.TB, dt driver.DType, cv Conv) {
 	}
 }
 
+// manyThreads are used for small images, too.
+func manyThreads(t *testing.T) {
+	procs, few := runtime.GOMAXPROCS(5), fewProducts
+	fewProducts = 0
+	t.Cleanup(func() { runtime.GOMAXPROCS(procs); fewProducts = few })
+}
+
 func TestConv(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
+	manyThreads(t)
 	for _, cv := range convCases {
 		t.Run(fmt.Sprint(cv), func(t *testing.T) {
 			t.Run("float32", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
@@ -183,7 +190,7 @@ func TestConv(t *testing.T) {
 }
 
 func TestConvRandomShapes(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(5))
+	manyThreads(t)
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string, lo, hi int) int { return rapid.IntRange(lo, hi).Draw(t, name) }
 		g := draw("groups", 1, 3)

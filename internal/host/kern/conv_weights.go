@@ -40,7 +40,6 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	if c.taps*c.channels*c.panels*c.groups == 0 {
 		return c
 	}
-	threads = resolve(threads)
 	c.inParts, c.outParts = 1, 1
 	if need := (threads + c.groups - 1) / c.groups; c.channels >= 4*need || c.panels < need {
 		c.inParts = min(c.channels, need)
@@ -82,7 +81,7 @@ func (c *convWeights[T]) task(i int) (g, c0, c1, p0, p1 int) {
 
 // ConvBackwardWeights computes dw, the gradient of w.
 func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work []byte) {
-	c := newConvWeights[T](cv.pointwise(), threads, newArena(work))
+	c := newConvWeights[T](cv.pointwise(), cv.threads(threads), newArena(work))
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		clear(c.slots[slot].image) // the margins
