@@ -43,9 +43,11 @@ func Gemm[T Elem](threads, m, n, k int, a, b, c Mat[T], acc bool, bias []T, work
 	}
 	switch any(a.Data).(type) {
 	case []float64:
-		newGemm[T, float64](m, n, k, newArena(work)).run(threads, a, b, c, acc, bias)
+		g := newGemm[T, float64](m, n, k, newArena(work))
+		g.run(threads, a, b, c, acc, bias)
 	default:
-		newGemm[T, float32](m, n, k, newArena(work)).run(threads, a, b, c, acc, bias)
+		g := newGemm[T, float32](m, n, k, newArena(work))
+		g.run(threads, a, b, c, acc, bias)
 	}
 }
 
@@ -84,8 +86,8 @@ func (*gemm[T, F]) half() bool {
 	return unsafe.Sizeof(t) != unsafe.Sizeof(f)
 }
 
-func newGemm[T Elem, F floating](m, n, k int, a *arena) *gemm[T, F] {
-	g := &gemm[T, F]{m: m, n: n, k: k, kern: gemmKernelOf[F]()}
+func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
+	g := gemm[T, F]{m: m, n: n, k: k, kern: gemmKernelOf[F]()}
 	if m*n == 0 {
 		return g
 	}
@@ -116,7 +118,7 @@ func evenly(n, most, unit int) int {
 
 func (g *gemm[T, F]) run(threads int, a, b, c Mat[T], acc bool, bias []T) {
 	g.a, g.b, g.c = a, b, c
-	if g.small() {
+	if threads = resolve(threads); g.small() {
 		threads = 1
 	}
 	if bias != nil && g.half() {
@@ -139,7 +141,7 @@ func same[F, T any](x []T) []F {
 
 // A gemmStep adds the product of some of the depth to a block of the result.
 type gemmStep[T Elem, F floating] struct {
-	*gemm[T, F]
+	gemm[T, F]
 	i, j, p          int // where it begins
 	rows, cols, deep int
 	rowPanels        int
@@ -153,7 +155,7 @@ type gemmStep[T Elem, F floating] struct {
 }
 
 func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
-	s := gemmStep[T, F]{gemm: g, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
+	s := gemmStep[T, F]{gemm: *g, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
 	s.c, s.ldc = g.sums, s.cols
 	if !g.half() {
 		s.c, s.ldc = same[F](g.c.Data[i*g.c.RS+j:]), g.c.RS
@@ -201,7 +203,7 @@ func (s *gemmStep[T, F]) begin(acc, bias bool) {
 // split groups panels: large groups read each packed panel from the cache more often, small ones share out better.
 func (s *gemmStep[T, F]) split(threads int) {
 	s.rowGroup, s.colGroup = min(s.rowPanels, gemmGroup), min(s.colPanels, gemmGroup)
-	if threads = resolve(threads); threads == 1 {
+	if threads == 1 {
 		return
 	}
 	for s.tasks() < 4*threads && s.rowGroup*s.colGroup > 4 {
@@ -225,26 +227,49 @@ func (s *gemmStep[T, F]) run(threads int) {
 	if !s.half() && s.gemm.b.CS == 1 && (s.small() || s.rowPanels <= 2) {
 		s.b = same[F](s.gemm.b.Data[s.p*s.gemm.b.RS+s.j:])
 	}
-	const together = 4 // panels
-	as, bs := (s.rowPanels+together-1)/together, (s.colPanels+together-1)/together
-	if s.a != nil {
-		as = 0
-	}
-	if s.b != nil || s.rowGroup == s.rowPanels {
-		bs = 0
-	}
-	par.For(threads, as+bs, func(t int) {
-		if t < as {
-			for q := t * together; q < min((t+1)*together, s.rowPanels); q++ {
-				s.packRows(q)
-			}
-			return
+	if threads == 1 {
+		for t := range s.packs() {
+			s.pack(t)
 		}
-		for q := (t - as) * together; q < min((t-as+1)*together, s.colPanels); q++ {
+		for t := range s.tasks() {
+			s.task(t)
+		}
+		return
+	}
+	shared := *s // what goroutines share is on the heap; small products don't come here
+	par.For(threads, shared.packs(), shared.pack)
+	par.For(threads, shared.tasks(), shared.task)
+}
+
+// gemmPacks is how many panels a goroutine packs at a time.
+const gemmPacks = 4
+
+func (s *gemmStep[T, F]) packs() int { return s.rowPacks() + s.colPacks() }
+
+func (s *gemmStep[T, F]) rowPacks() int {
+	if s.a != nil {
+		return 0
+	}
+	return (s.rowPanels + gemmPacks - 1) / gemmPacks
+}
+
+func (s *gemmStep[T, F]) colPacks() int {
+	if s.b != nil || s.rowGroup == s.rowPanels {
+		return 0
+	}
+	return (s.colPanels + gemmPacks - 1) / gemmPacks
+}
+
+func (s *gemmStep[T, F]) pack(t int) {
+	if rows := s.rowPacks(); t >= rows {
+		for q := (t - rows) * gemmPacks; q < min((t-rows+1)*gemmPacks, s.colPanels); q++ {
 			s.packCols(q, s.packedCols(q))
 		}
-	})
-	par.For(threads, s.tasks(), s.task)
+		return
+	}
+	for q := t * gemmPacks; q < min((t+1)*gemmPacks, s.rowPanels); q++ {
+		s.packRows(q)
+	}
 }
 
 // rowPanel is the rows of panel q: all panels are of the same height, or one less.
