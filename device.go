@@ -18,6 +18,7 @@ import (
 type Config struct {
 	LimitBytes int64 // of memory reserved at once
 	Threads    int   // that one operation uses; the bits of results do not depend on it
+	Growable   bool  // segments grow, so that what is free is in few pieces
 }
 
 // Device is safe for concurrent use.
@@ -46,7 +47,7 @@ func Open(name string, c Config) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	d.mem = memory.New(src, memory.Config{LimitBytes: own})
+	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: c.Growable})
 	if c.LimitBytes != 0 {
 		d.mem.SetLimit(c.LimitBytes)
 	}
