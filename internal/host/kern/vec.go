@@ -144,3 +144,67 @@ func GELUTanhRow(dst, x []float32) {
 		dst[i] = float32(v / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v))))
 	}
 }
+
+// GELUBackRow is dst = dy · GELU'(x).
+func GELUBackRow(dst, x, dy []float32) {
+	x, dy = x[:len(dst)], dy[:len(dst)]
+	if avx2 {
+		geluBackVec(len(dst), first(dst), first(x), first(dy), nil, lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		v := float64(v)
+		dst[i] = float32(float64(dy[i]) * (math.Erfc(-v/math.Sqrt2)/2 + v*math.Exp(-v*v/2)/math.Sqrt(2*math.Pi)))
+	}
+}
+
+// GELUTanhBackRow is dst = dy · GELUTanh'(x).
+func GELUTanhBackRow(dst, x, dy []float32) {
+	x, dy = x[:len(dst)], dy[:len(dst)]
+	if avx2 {
+		geluTanhBackVec(len(dst), first(dst), first(x), first(dy), nil, lanes(len(dst)))
+		return
+	}
+	scale := 2 * math.Sqrt(2/math.Pi)
+	for i, v := range x {
+		v := float64(v)
+		s := 1 / (1 + math.Exp(-scale*(v+0.044715*v*v*v)))
+		dst[i] = float32(float64(dy[i]) * (s + v*s*(1-s)*scale*(1+3*0.044715*v*v)))
+	}
+}
+
+// SiLURow is dst = x / (1 + e⁻ˣ).
+func SiLURow(dst, x []float32) {
+	x = x[:len(dst)]
+	if avx2 {
+		siluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		dst[i] = float32(float64(v) / (1 + math.Exp(-float64(v))))
+	}
+}
+
+// ExpShiftRow is dst = e^(x - shift).
+func ExpShiftRow(dst, x []float32, shift float32) {
+	x = x[:len(dst)]
+	if avx2 {
+		expShiftVec(len(dst), first(dst), first(x), &shift, lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		dst[i] = float32(math.Exp(float64(v - shift)))
+	}
+}
+
+// SumRow is the sum of x, in an order that depends on its length only.
+func SumRow(x []float32) float64 {
+	if avx2 {
+		return sumVec(len(x), first(x), lanes(len(x)))
+	}
+	s := 0.0
+	for _, v := range x {
+		s += float64(v)
+	}
+	return s
+}

@@ -708,6 +708,187 @@ DATA vec3f200000<>+24(SB)/4, $0x3f200000
 DATA vec3f200000<>+28(SB)/4, $0x3f200000
 GLOBL vec3f200000<>(SB), RODATA|NOPTR, $32
 
+// func expShiftVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expShiftVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (DI)(AX*4), Y1
+	VSUBPS       Y8, Y1, Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (DX), Y14
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VSUBPS       Y8, Y1, Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func siluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·siluVec(SB), NOSPLIT, $0-40
+	MOVQ   dst+8(FP), SI
+	MOVQ   x+16(FP), DI
+	MOVQ   scalars+24(FP), DX
+	MOVQ   n+0(FP), CX
+	MOVQ   mask+32(FP), DX
+	VXORPS Y15, Y15, Y15
+	XORQ   AX, AX
+	SUBQ   $0x08, CX
+	JL     rest
+
+loop:
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVAPS      Y1, Y2
+	VSUBPS       Y2, Y15, Y2
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y2, Y6, Y2
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y2, Y6, Y2
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y2
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y2, Y3, Y3
+	VMULPS       Y3, Y1, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (DX), Y14
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMOVAPS      Y1, Y2
+	VSUBPS       Y2, Y15, Y2
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y2, Y6, Y2
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y2, Y6, Y2
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y2
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VADDPS       Y3, Y2, Y2
+	VDIVPS       Y2, Y3, Y3
+	VMULPS       Y3, Y1, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func geluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·geluVec(SB), NOSPLIT, $0-40
@@ -723,11 +904,11 @@ TEXT ·geluVec(SB), NOSPLIT, $0-40
 
 loop:
 	VMOVUPS      (DI)(AX*4), Y1
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y2
-	VMULPS       vec3f3504f3<>+0(SB), Y2, Y2
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
+	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
 	VMOVUPS      vec3f800000<>+0(SB), Y3
 	VMOVUPS      vec3f000000<>+0(SB), Y0
-	VFMADD213PS  Y3, Y2, Y0
+	VFMADD213PS  Y3, Y8, Y0
 	VDIVPS       Y0, Y3, Y3
 	VMOVUPS      vec3e2ef945<>+0(SB), Y0
 	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
@@ -739,7 +920,7 @@ loop:
 	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
 	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
 	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
-	VFNMADD231PS Y2, Y2, Y0
+	VFNMADD231PS Y8, Y8, Y0
 	VMOVUPS      vec42b20000<>+0(SB), Y6
 	VMINPS       Y0, Y6, Y0
 	VMOVUPS      vecc2d00000<>+0(SB), Y6
@@ -782,11 +963,11 @@ rest:
 	JE           done
 	VMOVUPS      (DX), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y2
-	VMULPS       vec3f3504f3<>+0(SB), Y2, Y2
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
+	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
 	VMOVUPS      vec3f800000<>+0(SB), Y3
 	VMOVUPS      vec3f000000<>+0(SB), Y0
-	VFMADD213PS  Y3, Y2, Y0
+	VFMADD213PS  Y3, Y8, Y0
 	VDIVPS       Y0, Y3, Y3
 	VMOVUPS      vec3e2ef945<>+0(SB), Y0
 	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
@@ -798,7 +979,7 @@ rest:
 	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
 	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
 	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
-	VFNMADD231PS Y2, Y2, Y0
+	VFNMADD231PS Y8, Y8, Y0
 	VMOVUPS      vec42b20000<>+0(SB), Y6
 	VMINPS       Y0, Y6, Y0
 	VMOVUPS      vecc2d00000<>+0(SB), Y6
@@ -947,6 +1128,380 @@ DATA vecbfa1fc4e<>+24(SB)/4, $0xbfa1fc4e
 DATA vecbfa1fc4e<>+28(SB)/4, $0xbfa1fc4e
 GLOBL vecbfa1fc4e<>(SB), RODATA|NOPTR, $32
 
+// func geluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluBackVec(SB), NOSPLIT, $0-48
+	MOVQ   dst+8(FP), SI
+	MOVQ   x+16(FP), DI
+	MOVQ   dy+24(FP), R8
+	MOVQ   scalars+32(FP), DX
+	MOVQ   n+0(FP), CX
+	MOVQ   mask+40(FP), DX
+	VXORPS Y15, Y15, Y15
+	XORQ   AX, AX
+	SUBQ   $0x08, CX
+	JL     rest
+
+loop:
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
+	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VMOVUPS      vec3f000000<>+0(SB), Y0
+	VFMADD213PS  Y3, Y8, Y0
+	VDIVPS       Y0, Y3, Y3
+	VMOVUPS      vec3e2ef945<>+0(SB), Y0
+	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3fbe87b0<>+0(SB), Y3, Y0
+	VFMADD213PS  vecbf914e5d<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3e8ec7cc<>+0(SB), Y3, Y0
+	VFMADD213PS  vecbe3ec24c<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3dc636c9<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
+	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
+	VFNMADD231PS Y8, Y8, Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y0
+	VMULPS       Y3, Y0, Y0
+	VMULPS       vec3f000000<>+0(SB), Y0, Y0
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VBLENDVPS    Y1, Y0, Y3, Y0
+	VMULPS       Y1, Y1, Y3
+	VMULPS       vecbf000000<>+0(SB), Y3, Y3
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y3, Y6, Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y3, Y6, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y3
+	VMULPS       vec3ecc422a<>+0(SB), Y3, Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (DX), Y14
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
+	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VMOVUPS      vec3f000000<>+0(SB), Y0
+	VFMADD213PS  Y3, Y8, Y0
+	VDIVPS       Y0, Y3, Y3
+	VMOVUPS      vec3e2ef945<>+0(SB), Y0
+	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3fbe87b0<>+0(SB), Y3, Y0
+	VFMADD213PS  vecbf914e5d<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3e8ec7cc<>+0(SB), Y3, Y0
+	VFMADD213PS  vecbe3ec24c<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3dc636c9<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
+	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
+	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
+	VFNMADD231PS Y8, Y8, Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y0, Y6, Y0
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y0, Y6, Y0
+	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y0
+	VMULPS       Y3, Y0, Y0
+	VMULPS       vec3f000000<>+0(SB), Y0, Y0
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VSUBPS       Y0, Y3, Y3
+	VBLENDVPS    Y1, Y0, Y3, Y0
+	VMULPS       Y1, Y1, Y3
+	VMULPS       vecbf000000<>+0(SB), Y3, Y3
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y3, Y6, Y3
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y3, Y6, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y3
+	VMULPS       vec3ecc422a<>+0(SB), Y3, Y3
+	VFMADD231PS  Y1, Y3, Y0
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA vecbf000000<>+0(SB)/4, $0xbf000000
+DATA vecbf000000<>+4(SB)/4, $0xbf000000
+DATA vecbf000000<>+8(SB)/4, $0xbf000000
+DATA vecbf000000<>+12(SB)/4, $0xbf000000
+DATA vecbf000000<>+16(SB)/4, $0xbf000000
+DATA vecbf000000<>+20(SB)/4, $0xbf000000
+DATA vecbf000000<>+24(SB)/4, $0xbf000000
+DATA vecbf000000<>+28(SB)/4, $0xbf000000
+GLOBL vecbf000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec3ecc422a<>+0(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+4(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+8(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+12(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+16(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+20(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+24(SB)/4, $0x3ecc422a
+DATA vec3ecc422a<>+28(SB)/4, $0x3ecc422a
+GLOBL vec3ecc422a<>(SB), RODATA|NOPTR, $32
+
+// func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·geluTanhBackVec(SB), NOSPLIT, $0-48
+	MOVQ   dst+8(FP), SI
+	MOVQ   x+16(FP), DI
+	MOVQ   dy+24(FP), R8
+	MOVQ   scalars+32(FP), DX
+	MOVQ   n+0(FP), CX
+	MOVQ   mask+40(FP), DX
+	VXORPS Y15, Y15, Y15
+	XORQ   AX, AX
+	SUBQ   $0x08, CX
+	JL     rest
+
+loop:
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMULPS       Y1, Y1, Y8
+	VMOVUPS      vec49742400<>+0(SB), Y9
+	VMINPS       Y8, Y9, Y8
+	VMOVUPS      vec3d922279<>+0(SB), Y9
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
+	VMULPS       Y1, Y9, Y9
+	VSUBPS       Y9, Y15, Y9
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y9, Y6, Y9
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y9, Y6, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VADDPS       Y3, Y9, Y9
+	VDIVPS       Y9, Y3, Y3
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y9
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y0
+	VSUBPS       Y3, Y0, Y0
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VFMADD213PS  Y3, Y9, Y0
+	VMULPS       Y2, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (DX), Y14
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMULPS       Y1, Y1, Y8
+	VMOVUPS      vec49742400<>+0(SB), Y9
+	VMINPS       Y8, Y9, Y8
+	VMOVUPS      vec3d922279<>+0(SB), Y9
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
+	VMULPS       Y1, Y9, Y9
+	VSUBPS       Y9, Y15, Y9
+	VMOVUPS      vec42b20000<>+0(SB), Y6
+	VMINPS       Y9, Y6, Y9
+	VMOVUPS      vecc2d00000<>+0(SB), Y6
+	VMAXPS       Y9, Y6, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y4
+	VROUNDPS     $0x00, Y4, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y5
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
+	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSRAD       $0x01, Y4, Y6
+	VPSUBD       Y6, Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y5, Y5
+	VMOVAPS      Y5, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y3
+	VADDPS       Y3, Y9, Y9
+	VDIVPS       Y9, Y3, Y3
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y9
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y0
+	VSUBPS       Y3, Y0, Y0
+	VMULPS       Y3, Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VFMADD213PS  Y3, Y9, Y0
+	VMULPS       Y2, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA vec49742400<>+0(SB)/4, $0x49742400
+DATA vec49742400<>+4(SB)/4, $0x49742400
+DATA vec49742400<>+8(SB)/4, $0x49742400
+DATA vec49742400<>+12(SB)/4, $0x49742400
+DATA vec49742400<>+16(SB)/4, $0x49742400
+DATA vec49742400<>+20(SB)/4, $0x49742400
+DATA vec49742400<>+24(SB)/4, $0x49742400
+DATA vec49742400<>+28(SB)/4, $0x49742400
+GLOBL vec49742400<>(SB), RODATA|NOPTR, $32
+
+DATA vec3d922279<>+0(SB)/4, $0x3d922279
+DATA vec3d922279<>+4(SB)/4, $0x3d922279
+DATA vec3d922279<>+8(SB)/4, $0x3d922279
+DATA vec3d922279<>+12(SB)/4, $0x3d922279
+DATA vec3d922279<>+16(SB)/4, $0x3d922279
+DATA vec3d922279<>+20(SB)/4, $0x3d922279
+DATA vec3d922279<>+24(SB)/4, $0x3d922279
+DATA vec3d922279<>+28(SB)/4, $0x3d922279
+GLOBL vec3d922279<>(SB), RODATA|NOPTR, $32
+
+DATA vec3fcc422a<>+0(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+4(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+8(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+12(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+16(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+20(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+24(SB)/4, $0x3fcc422a
+DATA vec3fcc422a<>+28(SB)/4, $0x3fcc422a
+GLOBL vec3fcc422a<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e5b33b6<>+0(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+4(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+8(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+12(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+16(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+20(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+24(SB)/4, $0x3e5b33b6
+DATA vec3e5b33b6<>+28(SB)/4, $0x3e5b33b6
+GLOBL vec3e5b33b6<>(SB), RODATA|NOPTR, $32
+
 // func geluTanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 // Requires: AVX, AVX2, FMA3
 TEXT ·geluTanhVec(SB), NOSPLIT, $0-40
@@ -1047,26 +1602,6 @@ rest:
 done:
 	VZEROUPPER
 	RET
-
-DATA vec3d922279<>+0(SB)/4, $0x3d922279
-DATA vec3d922279<>+4(SB)/4, $0x3d922279
-DATA vec3d922279<>+8(SB)/4, $0x3d922279
-DATA vec3d922279<>+12(SB)/4, $0x3d922279
-DATA vec3d922279<>+16(SB)/4, $0x3d922279
-DATA vec3d922279<>+20(SB)/4, $0x3d922279
-DATA vec3d922279<>+24(SB)/4, $0x3d922279
-DATA vec3d922279<>+28(SB)/4, $0x3d922279
-GLOBL vec3d922279<>(SB), RODATA|NOPTR, $32
-
-DATA vec3fcc422a<>+0(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+4(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+8(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+12(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+16(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+20(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+24(SB)/4, $0x3fcc422a
-DATA vec3fcc422a<>+28(SB)/4, $0x3fcc422a
-GLOBL vec3fcc422a<>(SB), RODATA|NOPTR, $32
 
 // func adamwVec(n int, w *float32, grad *float32, m *float32, v *float32, scalars *float32, mask *int32)
 // Requires: AVX
@@ -1203,5 +1738,48 @@ rest:
 	VMASKMOVPS Y2, Y14, (R8)(AX*4)
 
 done:
+	VZEROUPPER
+	RET
+
+// func sumVec(n int, x *float32, mask *int32) float64
+// Requires: AVX, SSE2
+TEXT ·sumVec(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), CX
+	MOVQ    x+8(FP), SI
+	MOVQ    mask+16(FP), DX
+	VMOVUPS (DX), Y14
+	VXORPS  Y0, Y0, Y0
+	VXORPS  Y1, Y1, Y1
+	SUBQ    $0x08, CX
+	JL      rest
+
+loop:
+	VMOVUPS      (SI), Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    X3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMASKMOVPS   (SI), Y14, Y2
+	VEXTRACTF128 $0x01, Y2, X3
+	VCVTPS2PD    X2, Y2
+	VCVTPS2PD    X3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+24(FP)
 	VZEROUPPER
 	RET

@@ -44,10 +44,30 @@ func sigmoidVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 //go:noescape
 func tanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 
+// expShiftVec is a kernel of rows.
+//
+//go:noescape
+func expShiftVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// siluVec is a kernel of rows.
+//
+//go:noescape
+func siluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
 // geluVec is a kernel of rows.
 //
 //go:noescape
 func geluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// geluBackVec is a kernel of rows.
+//
+//go:noescape
+func geluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+
+// geluTanhBackVec is a kernel of rows.
+//
+//go:noescape
+func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
 
 // geluTanhVec is a kernel of rows.
 //
@@ -63,3 +83,8 @@ func adamwVec(n int, w *float32, grad *float32, m *float32, v *float32, scalars 
 //
 //go:noescape
 func sgdVec(n int, w *float32, grad *float32, m *float32, scalars *float32, mask *int32)
+
+// sumVec is a kernel of rows.
+//
+//go:noescape
+func sumVec(n int, x *float32, mask *int32) float64

@@ -39,7 +39,21 @@ func main() {
 	row("expVec", "dst x", "x", "dst", 0, func() { exp(ymm[1]); VMOVAPS(ymm[1], ymm[0]) })
 	row("sigmoidVec", "dst x", "x", "dst", 0, func() { sigmoid(ymm[1], ymm[0]) })
 	row("tanhVec", "dst x", "x", "dst", 0, tanh)
-	row("geluVec", "dst x", "x", "dst", 0, gelu)
+	row("expShiftVec", "dst x", "x", "dst", 1, func() {
+		VSUBPS(scalars[0], ymm[1], ymm[0])
+		exp(ymm[0])
+	})
+	row("siluVec", "dst x", "x", "dst", 0, func() {
+		VMOVAPS(ymm[1], ymm[2])
+		sigmoid(ymm[2], ymm[3])
+		VMULPS(ymm[3], ymm[1], ymm[0])
+	})
+	row("geluVec", "dst x", "x", "dst", 0, func() {
+		normal()
+		VMULPS(ymm[1], ymm[0], ymm[0])
+	})
+	row("geluBackVec", "dst x dy", "x dy", "dst", 0, geluBack)
+	row("geluTanhBackVec", "dst x dy", "x dy", "dst", 0, geluTanhBack)
 	row("geluTanhVec", "dst x", "x", "dst", 0, func() {
 		// x · sigmoid(2·√(2/π)·(x + 0.044715·x³))
 		VMULPS(ymm[1], ymm[1], ymm[2])
@@ -59,6 +73,7 @@ func main() {
 		VMULPS(scalars[0], m, t)
 		VSUBPS(t, p, p)
 	})
+	sum()
 	Generate()
 }
 
@@ -194,10 +209,10 @@ func tanh() {
 	VBLENDVPS(z, x, y, y)
 }
 
-// gelu is x·Φ(x), of Φ(-|x|) = erfc(|x|/√2)/2 by Chebyshev's fit to log(erfc(z)/t) + z² in t = 1/(1 + z/2), which is
+// normal makes Φ(x), from Φ(-|x|) = erfc(|x|/√2)/2 by Chebyshev's fit to log(erfc(z)/t) + z² in t = 1/(1 + z/2), which is
 // good to 1.2e-7 of the result (Press et al., Numerical Recipes, erfcc).
-func gelu() {
-	x, y, z, t := ymm[1], ymm[0], ymm[2], ymm[3]
+func normal() {
+	x, y, z, t := ymm[1], ymm[0], scalars[0], ymm[3]
 	VANDPS(bits(0x7fffffff), x, z)
 	VMULPS(c(math.Sqrt2/2), z, z)
 	VMOVUPS(c(1), t)
@@ -215,7 +230,83 @@ func gelu() {
 	VMOVUPS(c(1), t)
 	VSUBPS(y, t, t) // Φ(|x|)
 	VBLENDVPS(x, y, t, y)
+}
+
+// geluBack is dy · (Φ(x) + x·φ(x)).
+func geluBack() {
+	x, y, dy, z := ymm[1], ymm[0], ymm[2], ymm[3]
+	normal()
+	VMULPS(x, x, z)
+	VMULPS(c(-0.5), z, z)
+	exp(z)
+	VMULPS(c(1/math.Sqrt(2*math.Pi)), z, z)
+	VFMADD231PS(x, z, y)
+	VMULPS(dy, y, y)
+}
+
+// geluTanhBack is dy · (s + x·s·(1-s)·u'), for s = sigmoid(u), u = 2·√(2/π)·(x + 0.044715·x³).
+func geluTanhBack() {
+	const scale, cubic = 2 * 0.7978845608028654, 0.044715
+	x, y, dy, s, xx, u := ymm[1], ymm[0], ymm[2], ymm[3], scalars[0], scalars[1]
+	VMULPS(x, x, xx)
+	VMOVUPS(c(1e6), u) // where 1-s has long been 0, and must not meet an infinity
+	VMINPS(xx, u, xx)
+	VMOVUPS(c(scale*cubic), u)
+	VFMADD213PS(c(scale), xx, u)
+	VMULPS(x, u, u)
+	sigmoid(u, s)
+	VMOVUPS(c(3*scale*cubic), u)
+	VFMADD213PS(c(scale), xx, u) // u'
+	VMOVUPS(c(1), y)
+	VSUBPS(s, y, y)
+	VMULPS(s, y, y)
 	VMULPS(x, y, y)
+	VFMADD213PS(s, u, y)
+	VMULPS(dy, y, y)
+}
+
+// sum adds in two times four lanes of float64, then those.
+func sum() {
+	TEXT("sumVec", NOSPLIT, "func(n int, x *float32, mask *int32) float64")
+	Pragma("noescape")
+	Doc("sumVec is a kernel of rows.")
+	n, x := reg.RCX, reg.RSI
+	Load(Param("n"), n)
+	Load(Param("x"), x)
+	Load(Param("mask"), reg.RDX)
+	VMOVUPS(Mem{Base: reg.RDX}, mask)
+	low, high := ymm[0], ymm[1]
+	VXORPS(low, low, low)
+	VXORPS(high, high, high)
+	add := func() {
+		VEXTRACTF128(Imm(1), ymm[2], reg.X3)
+		VCVTPS2PD(reg.X2, ymm[2])
+		VCVTPS2PD(reg.X3, ymm[3])
+		VADDPD(ymm[2], low, low)
+		VADDPD(ymm[3], high, high)
+	}
+	SUBQ(Imm(8), n)
+	JL(LabelRef("rest"))
+	Label("loop")
+	VMOVUPS(Mem{Base: x}, ymm[2])
+	add()
+	ADDQ(Imm(32), x)
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("done"))
+	VMASKMOVPS(Mem{Base: x}, mask, ymm[2])
+	add()
+	Label("done")
+	VADDPD(high, low, low)
+	VEXTRACTF128(Imm(1), low, reg.X1)
+	VADDPD(reg.X1, reg.X0, reg.X0)
+	VPERMILPD(Imm(1), reg.X0, reg.X1)
+	VADDSD(reg.X1, reg.X0, reg.X0)
+	Store(reg.X0, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
 }
 
 // adamw has scalars β1, β2, 1 - rate·decay, rate / (1 - β1^t), 1 / √(1 - β2^t), ε.
