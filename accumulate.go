@@ -52,7 +52,7 @@ func (p *Param) Lerp(q *Param, w float64) error {
 		return p.alone(func() error {
 			st := p.st
 			if p.buffer { // a window may hold the old value
-				b, err := p.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Buffers, Owner: st.at})
+				b, err := p.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: p.cat, Owner: st.at})
 				if err != nil {
 					return fmt.Errorf("%s: %w", p.name, err)
 				}

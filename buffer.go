@@ -3,8 +3,6 @@ package snug
 import (
 	"fmt"
 	"slices"
-
-	"github.com/snug-ml/snug/memory"
 )
 
 // Assign gives a buffer its new value, seen once the scope has succeeded. It takes t's
@@ -50,7 +48,7 @@ func (p *Param) replace(st *storage) {
 	p.st.release()
 	st.id, st.fixed = 0, true
 	st.at = p.dev.here("assign", p)
-	st.mem.SetCategory(memory.Buffers)
+	st.mem.SetCategory(p.cat)
 	st.mem.SetOwner(st.at)
 	p.st = st
 }

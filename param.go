@@ -23,6 +23,7 @@ type Param struct {
 	mu         sync.Mutex
 	name       string
 	dev        *Device
+	cat        memory.Category // of its value
 	frozen     bool
 	st, grad   *storage
 	incomplete bool   // a failed scope had begun to add to grad
@@ -95,7 +96,7 @@ func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.S
 		if p.buffer && c == memory.Parameters {
 			cat = memory.Buffers
 		}
-		p.name = name
+		p.name, p.cat = name, cat
 		at := d.here("init", p)
 		b, err := d.mem.Alloc(memory.Request{Bytes: p.bytes(), Category: cat, Owner: at})
 		if err != nil {

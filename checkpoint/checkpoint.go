@@ -1,10 +1,18 @@
-// Package checkpoint chooses which Blocks are run again in backward, instead of saved.
 package checkpoint
 
-import "github.com/snug-ml/snug"
+import (
+	"fmt"
+
+	"github.com/snug-ml/snug"
+)
 
 // Every recomputes the k-th, 2k-th, … Block right inside what it is given to.
-func Every(k int) snug.Option { return snug.Recompute(func(n int) bool { return (n+1)%k == 0 }) }
+func Every(k int) snug.Option {
+	if k < 1 {
+		panic(fmt.Sprintf("checkpoint: every %d-th block", k))
+	}
+	return snug.Recompute(func(n int) bool { return (n+1)%k == 0 })
+}
 
 // Here recomputes the Block it is given to.
 func Here() snug.Option { return snug.RecomputeHere() }

@@ -78,14 +78,15 @@ func DefaultNAdam() NAdamConfig {
 	return NAdamConfig{LR: 2e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, MomentumDecay: 4e-3}
 }
 
-// NewNAdam needs two states as large as the parameters.
+// NewNAdam needs two states as large as the parameters. It is that of PyTorch 1.13, which
+// has μₜ twice in the divisor of the mean, 1 − μₜ·∏μ; the paper has 1 − ∏μ.
 func NewNAdam(p iter.Seq2[string, *snug.Param], c NAdamConfig, g ...Group) (Optimizer, error) {
 	momentum := func(t int64) float64 { return c.Beta1 * (1 - 0.5*math.Pow(0.96, float64(t)*c.MomentumDecay)) }
 	product, upTo := 1.0, int64(0) // of the momenta so far; a function of the step
 	return wrap(newBase(p, rule{
 		name: "nadam", kernel: "nadam", states: []string{"exp_avg", "exp_avg_sq"}, lr: c.LR, decay: c.WeightDecay, groups: g,
 		fractions: map[string]float64{"Beta1": c.Beta1, "Beta2": c.Beta2}, aboveZero: map[string]float64{"Eps": c.Eps},
-		notBelow0s: map[string]float64{"MomentumDecay": c.MomentumDecay},
+		notBelow0: map[string]float64{"MomentumDecay": c.MomentumDecay},
 		args: func(o *base, lr, decay float64) []float64 {
 			if upTo > o.steps {
 				product, upTo = 1, 0
@@ -96,7 +97,7 @@ func NewNAdam(p iter.Seq2[string, *snug.Param], c NAdamConfig, g ...Group) (Opti
 			}
 			now, next := momentum(o.steps), momentum(o.steps+1)
 			return []float64{lr * (1 - now) / (1 - product), decay, c.Beta1, c.Beta2, c.Eps,
-				lr * next / (1 - product*next), 1 - math.Pow(c.Beta2, float64(o.steps))}
+				lr * next / (1 - product*now*next), 1 - math.Pow(c.Beta2, float64(o.steps))}
 		},
 	}))
 }

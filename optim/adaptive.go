@@ -33,7 +33,7 @@ func NewRMSprop(p iter.Seq2[string, *snug.Param], c RMSpropConfig, g ...Group) (
 	return wrap(newBase(p, rule{
 		name: "rmsprop", kernel: "rmsprop", states: states, lr: c.LR, decay: c.WeightDecay, groups: g,
 		fractions: map[string]float64{"Alpha": c.Alpha}, aboveZero: map[string]float64{"Eps": c.Eps},
-		notBelow0s: map[string]float64{"Momentum": c.Momentum},
+		notBelow0: map[string]float64{"Momentum": c.Momentum},
 		args: func(_ *base, lr, decay float64) []float64 {
 			return []float64{lr, decay, c.Alpha, c.Eps, c.Momentum, centered}
 		},
@@ -54,7 +54,7 @@ func DefaultAdagrad() AdagradConfig { return AdagradConfig{LR: 1e-2, Eps: 1e-10}
 func NewAdagrad(p iter.Seq2[string, *snug.Param], c AdagradConfig, g ...Group) (Optimizer, error) {
 	return wrap(newBase(p, rule{
 		name: "adagrad", kernel: "adagrad", states: []string{"sum"}, lr: c.LR, decay: c.WeightDecay, groups: g,
-		aboveZero: map[string]float64{"Eps": c.Eps}, notBelow0s: map[string]float64{"LRDecay": c.LRDecay},
+		aboveZero: map[string]float64{"Eps": c.Eps}, notBelow0: map[string]float64{"LRDecay": c.LRDecay},
 		args: func(o *base, lr, decay float64) []float64 {
 			return []float64{lr / (1 + float64(o.steps-1)*c.LRDecay), decay, c.Eps}
 		},

@@ -2,21 +2,25 @@ package optim
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/memory"
 )
 
-// Optimizer changes parameters by their gradients.
+// Optimizer changes parameters by their gradients. Ours also have MarshalJSON and
+// UnmarshalJSON for the number of steps, which is all there is beside State.
 type Optimizer interface {
 	Params() iter.Seq2[string, *snug.Param]
 	State() iter.Seq2[string, *snug.Param] // named "conv1.weight.momentum"
 	Step() error                           // outside scopes; allocates nothing; frees the gradients
-	Steps() int64                          // taken so far
+	Steps() int64                          // taken so far, counted for all parameters together
 	SetRate(factor float64)                // of each group's own rate
 	Close() error                          // frees the state; it may be called again
 }
@@ -36,6 +40,7 @@ type base struct {
 	factor float64
 	kernel string
 	args   func(o *base, lr, decay float64) []float64 // for the step o.steps
+	closed bool
 }
 
 type named struct {
@@ -47,51 +52,48 @@ type named struct {
 
 // rule is what an optimizer adds to the base.
 type rule struct {
-	name       string // for errors
-	kernel     string
-	states     []string
-	lr, decay  float64
-	groups     []Group
-	args       func(o *base, lr, decay float64) []float64
-	fractions  map[string]float64 // must be in [0,1)
-	aboveZero  map[string]float64
-	notBelow0s map[string]float64
+	name      string // for errors
+	kernel    string
+	states    []string
+	lr, decay float64
+	groups    []Group
+	args      func(o *base, lr, decay float64) []float64
+	// What the config has to keep to, beside rate and decay of 0 or more.
+	fractions map[string]float64 // in [0,1)
+	aboveZero map[string]float64
+	notBelow0 map[string]float64
 }
 
 func (r *rule) check() error {
 	var errs []error
-	bad := func(name string, v float64, want string) {
-		errs = append(errs, fmt.Errorf("%s: %s is %v, %s wanted", r.name, name, v, want))
+	check := func(name string, v float64, ok bool, want string) {
+		if !ok || math.IsInf(v, 0) {
+			errs = append(errs, fmt.Errorf("%s: %s is %v, %s wanted", r.name, name, v, want))
+		}
 	}
-	zero := map[string]float64{"LR": r.lr, "WeightDecay": r.decay}
+	check("LR", r.lr, r.lr >= 0, "0 or more")
+	check("WeightDecay", r.decay, r.decay >= 0, "0 or more")
 	for i, g := range r.groups {
 		if g.Match == nil {
 			errs = append(errs, fmt.Errorf("%s: group %d has no Match", r.name, i))
 		}
-		zero[fmt.Sprintf("group %d's LR", i)], zero[fmt.Sprintf("group %d's WeightDecay", i)] = g.LR, g.WeightDecay
+		check(fmt.Sprintf("group %d's LR", i), g.LR, g.LR >= 0, "0 or more")
+		check(fmt.Sprintf("group %d's WeightDecay", i), g.WeightDecay, g.WeightDecay >= 0, "0 or more")
 	}
-	for _, m := range []map[string]float64{zero, r.notBelow0s} {
-		for n, v := range m {
-			if !(v >= 0) || math.IsInf(v, 0) {
-				bad(n, v, "0 or more")
-			}
-		}
+	for _, n := range slices.Sorted(maps.Keys(r.fractions)) {
+		check(n, r.fractions[n], r.fractions[n] >= 0 && r.fractions[n] < 1, "one in [0,1)")
 	}
-	for n, v := range r.fractions {
-		if !(v >= 0 && v < 1) {
-			bad(n, v, "one in [0,1)")
-		}
+	for _, n := range slices.Sorted(maps.Keys(r.aboveZero)) {
+		check(n, r.aboveZero[n], r.aboveZero[n] > 0, "more than 0")
 	}
-	for n, v := range r.aboveZero {
-		if !(v > 0) || math.IsInf(v, 0) {
-			bad(n, v, "more than 0")
-		}
+	for _, n := range slices.Sorted(maps.Keys(r.notBelow0)) {
+		check(n, r.notBelow0[n], r.notBelow0[n] >= 0, "0 or more")
 	}
 	return errors.Join(errs...)
 }
 
 // newBase makes the state at once, all of it or none: what fits now fits at any step.
-// Frozen parameters and buffers are left out.
+// Frozen parameters and buffers are left out. The state of 16-bit parameters is float32.
 func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -112,11 +114,13 @@ func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 				break
 			}
 		}
+		dtype := p.DType()
+		if dtype.Half() {
+			dtype = snug.Float32
+		}
 		for range r.states {
 			s := snug.NewBuffer(nil, p.Shape()...)
-			if err := s.SetDType(p.DType()); err != nil {
-				return nil, err
-			}
+			s.SetDType(dtype) // it fails on a device only
 			n.states = append(n.states, s)
 		}
 		o.params = append(o.params, n)
@@ -166,21 +170,46 @@ func (o *base) SetRate(factor float64) { o.factor = factor }
 
 func (o *base) Close() error {
 	var errs []error
+	o.closed = true
 	for _, s := range o.State() {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
 }
 
-// Step looks at everything that could refuse it before it changes anything.
+// MarshalJSON has the number of steps; the rest is State.
+func (o *base) MarshalJSON() ([]byte, error) { return json.Marshal(saved{Steps: o.steps}) }
+
+func (o *base) UnmarshalJSON(b []byte) error {
+	var v saved
+	err := json.Unmarshal(b, &v)
+	if err == nil && v.Steps < 0 {
+		err = fmt.Errorf("optimizer: %d steps", v.Steps)
+	}
+	if err == nil {
+		o.steps = v.Steps
+	}
+	return err
+}
+
+type saved struct {
+	Steps int64 `json:"steps"`
+}
+
+// Step looks at everything that could refuse it before it changes anything. A parameter
+// without a gradient stays as it is, state included.
 func (o *base) Step() error {
-	for _, n := range o.params {
-		if err := n.p.Ready(); err != nil {
-			return fmt.Errorf("step: %w", err)
-		}
+	if o.closed {
+		return errors.New("step: the optimizer is closed")
+	}
+	if err := ready(o.Params()); err != nil {
+		return fmt.Errorf("step: %w", err)
 	}
 	o.begin()
 	for _, n := range o.params {
+		if !n.p.HasGrad() {
+			continue
+		}
 		if err := o.one(n.p); err != nil {
 			return fmt.Errorf("step: %w", err)
 		}
@@ -193,9 +222,6 @@ func (o *base) begin()  { o.steps++ }
 func (o *base) cancel() { o.steps-- }
 
 func (o *base) one(p *snug.Param) error {
-	if !p.HasGrad() {
-		return nil
-	}
 	n := o.of[p]
 	if err := p.Update(o.kernel, o.args(o, n.lr*o.factor, n.decay), n.states...); err != nil {
 		return err

@@ -24,8 +24,8 @@ func DefaultSGD() SGDConfig { return SGDConfig{LR: 0.1, Momentum: 0.9} }
 func NewSGD(p iter.Seq2[string, *snug.Param], c SGDConfig, g ...Group) (Optimizer, error) {
 	r := rule{
 		name: "sgd", kernel: "sgd", lr: c.LR, decay: c.WeightDecay, groups: g,
-		notBelow0s: map[string]float64{"Momentum": c.Momentum},
-		args:       func(_ *base, lr, decay float64) []float64 { return []float64{lr, decay} },
+		fractions: map[string]float64{"Dampening": c.Dampening}, notBelow0: map[string]float64{"Momentum": c.Momentum},
+		args: func(_ *base, lr, decay float64) []float64 { return []float64{lr, decay} },
 	}
 	if c.Momentum != 0 {
 		nesterov := 0.0

@@ -1,126 +1,141 @@
 package optim
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"iter"
 
 	"github.com/snug-ml/snug"
 )
 
-
-// Scaler is what amp.Scaler is.
+// Scaler is a loss scale, of 16-bit floats; amp.Scaler is one. Several windows may share
+// it.
 type Scaler interface {
 	Scale() float64
-	Report(scale float64, finite bool) error
+	Report(scale float64, finite bool) error // what a window found under scale
 }
 
 // WindowConfig: zero values are none.
 type WindowConfig struct {
-	ClipNorm float64
+	ClipNorm float64 // the greatest norm of a window's gradients, as one vector
 	Schedule Schedule
 	Scaler   Scaler
 }
 
+// Result is what a window came to.
 type Result struct {
-	Stepped            bool
-	Count, Norm, Scale float64
+	Stepped bool
+	Count   float64 // of all micro-batches
+	Norm    float64 // of the gradients, unscaled and before clipping; 0 where nobody asked
+	Scale   float64 // that the losses were multiplied by
 }
 
-// Window is what lies between two steps of an optimizer: any number of micro-batches,
-// each a mean over count samples, whose gradients become one mean over all.
+// Window is what lies between two steps of an optimizer: any number of micro-batches, each
+// a mean over count samples or tokens, whose gradients become one mean over all. It belongs
+// to one goroutine.
 type Window struct {
 	o     Optimizer
 	c     WindowConfig
-	count float64
+	mark  *snug.Mark // where it began; nil: it has not
 	scale float64
-	mark  *snug.Mark
+	count float64     // of scopes that have succeeded
+	in    *snug.Scope // the last one
+	open  float64     // its count, until it has succeeded
+	bad   bool        // a loss was not finite; only looked at where the scale cannot fall
 }
 
+// NewWindow makes a window over an optimizer's parameters, one after the other.
 func NewWindow(o Optimizer, c WindowConfig) *Window { return &Window{o: o, c: c, scale: 1} }
 
-// open notes, at the first micro-batch, where the window began.
-func (w *Window) open(loss *snug.Tensor) {
+// begin notes, at the first micro-batch, where the window began.
+func (w *Window) begin(loss *snug.Tensor, count float64) {
+	s := loss.Scope()
 	if w.mark == nil && w.c.Scaler != nil {
 		w.scale = w.c.Scaler.Scale()
 	}
-	w.mark = loss.Scope().Mark(w.mark)
+	w.mark = s.Mark(w.mark)
+	if w.in != s {
+		w.in, w.open = s, 0
+	}
+	if !(count >= 0) || !finite(count) {
+		s.Fail("window", fmt.Errorf("count %v, a number of samples wanted", count))
+	}
 }
 
-// Backward adds count times loss's gradients, to the optimizer's parameters only. A
-// count of 0 (all labels masked) adds nothing.
+// Backward adds count times loss's gradients, to the optimizer's parameters only. A count
+// of 0 (all labels masked) adds nothing, whatever the loss is.
 func (w *Window) Backward(loss *snug.Tensor, count float64) error {
 	s := loss.Scope()
-	if w.open(loss); count == 0 {
+	if w.begin(loss, count); s.Err() != nil || count == 0 {
 		return s.Err()
 	}
-	s.OnSuccess(func() { w.count += count })
+	if w.c.Scaler != nil && w.scale <= 1 {
+		if v, err := loss.Item(); err == nil && !finite(v) {
+			w.bad = true
+		}
+	}
+	w.open += count
+	s.OnSuccess(func() { w.count, w.open = w.count+count, w.open-count })
 	return loss.Backward(snug.Into(w.o.Params()), snug.Weight(count*w.scale))
 }
 
-// Step divides by the count and the scale, clips, steps and schedules. Without counts,
-// or with a gradient that is not finite under a Scaler, it changes nothing but the
-// scale.
+// Step divides by the count and the scale, clips, steps and schedules. Without counts, or
+// with a gradient that is not finite under a Scaler, it leaves the parameters and the
+// schedule alone. Where such a gradient meets ClipNorm without a Scaler, or a scale that
+// cannot fall, that is an error with the gradient's name, and the window stays as it is,
+// for Drop.
 func (w *Window) Step() (Result, error) {
 	r := Result{Count: w.count, Scale: w.scale}
+	if err := ready(w.o.Params()); err != nil {
+		return r, fmt.Errorf("window: %w", err)
+	}
 	if w.count == 0 {
 		w.end()
 		return r, nil
 	}
-	for _, p := range w.o.Params() {
-		if err := p.Ready(); err != nil {
-			return r, err
-		}
-	}
 	by := 1 / (w.count * w.scale)
 	if w.c.ClipNorm > 0 || w.c.Scaler != nil {
-		bad, err := w.norm(&r, by)
+		norm, bad, err := gradNorm(w.o.Params())
 		if err != nil {
-			return r, err
+			return r, fmt.Errorf("window: %w", err)
 		}
+		r.Norm = norm * by
 		if w.c.Scaler != nil {
-			if err := w.c.Scaler.Report(w.scale, bad == ""); err != nil {
-				return r, fmt.Errorf("%w; first gradient: %s", err, bad)
-			}
-			if bad != "" {
-				return r, w.zero()
-			}
+			err = w.c.Scaler.Report(w.scale, bad == "")
+		} else if bad != "" {
+			err = errors.New("a gradient is not finite")
 		}
-		if w.c.ClipNorm > 0 && r.Norm > w.c.ClipNorm {
+		switch {
+		case err != nil:
+			return r, fmt.Errorf("window: %w; the first gradient is that of %s%s", err, bad, w.loss())
+		case bad != "":
+			return r, w.zero()
+		case w.c.ClipNorm > 0 && r.Norm > w.c.ClipNorm:
 			by *= w.c.ClipNorm / r.Norm
 		}
 	}
+	if err := each(w.o.Params(), "scale", by); err != nil {
+		return r, fmt.Errorf("window: %w", err)
+	}
 	w.rate()
-	for _, p := range w.o.Params() {
-		if p.HasGrad() {
-			if err := p.UpdateGrad("scale", by); err != nil {
-				return r, err
-			}
-		}
+	if err := w.o.Step(); err != nil {
+		return r, fmt.Errorf("window: %w", err)
 	}
 	r.Stepped = true
-	err := w.o.Step()
 	w.end()
-	return r, err
+	return r, nil
 }
 
-func (w *Window) norm(r *Result, by float64) (bad string, err error) {
-	var sum float64
-	for name, p := range w.o.Params() {
-		if !p.HasGrad() {
-			continue
-		}
-		n, err := p.GradNorm()
-		if err != nil {
-			return "", err
-		}
-		if bad == "" && (math.IsNaN(n) || math.IsInf(n, 0)) {
-			bad = name
-		}
-		sum += n * n
+// loss says what is known of it.
+func (w *Window) loss() string {
+	switch {
+	case w.c.Scaler == nil:
+		return ""
+	case w.bad:
+		return "; the loss was not finite in forward either"
 	}
-	r.Norm = math.Sqrt(sum) * by
-	return bad, nil
+	return "; the loss was finite in forward"
 }
 
 func (w *Window) rate() {
@@ -129,32 +144,36 @@ func (w *Window) rate() {
 	}
 }
 
-// BackwardStep is Backward for the last micro-batch and Step in one: each parameter is
-// updated, and its gradient freed, as soon as that is final. The same bits.
+// BackwardStep is the last micro-batch's Backward and Step in one, inside the scope: each
+// parameter is updated, and its gradient freed, as soon as that is final. The bits are the
+// same. It refuses ClipNorm and a Scaler, which need all gradients at once. A failure of
+// the scope after the first update is snug.ErrTorn.
 func (w *Window) BackwardStep(loss *snug.Tensor, count float64) (Result, error) {
 	s := loss.Scope()
-	w.open(loss)
-	total := w.count + count
+	w.begin(loss, count)
+	total := w.count + w.open + count
 	r := Result{Count: total, Scale: 1}
 	o, ok := w.o.(interface {
 		begin()
 		cancel()
 		one(*snug.Param) error
 	})
-	if w.c.ClipNorm > 0 || w.c.Scaler != nil || !ok {
-		err := errors.New("clipping and scaling need all gradients at once, or the optimizer cannot step in parts")
-		s.Fail("backward step", err)
-		return r, s.Err()
-	}
-	if total == 0 {
-		s.OnSuccess(w.end)
-		return r, s.Err()
+	switch {
+	case w.c.ClipNorm > 0 || w.c.Scaler != nil:
+		s.Fail("backward step", errors.New("clipping and scaling need all gradients at once: use Backward and Step"))
+	case !ok:
+		s.Fail("backward step", fmt.Errorf("%T does not step one parameter at a time: use Backward and Step", w.o))
 	}
 	for _, p := range w.o.Params() {
-		if p.HasGrad() && p.Ready() != nil && errors.Is(p.Ready(), snug.ErrIncomplete) {
-			s.Fail("backward step", p.Ready())
-			return r, s.Err()
+		if err := p.Ready(); errors.Is(err, snug.ErrIncomplete) {
+			s.Fail("backward step", err)
 		}
+	}
+	if s.Err() != nil {
+		return r, s.Err()
+	}
+	if s.OnSuccess(w.end); total == 0 {
+		return r, nil
 	}
 	w.rate()
 	o.begin()
@@ -167,28 +186,31 @@ func (w *Window) BackwardStep(loss *snug.Tensor, count float64) (Result, error) 
 		}
 		return o.one(p)
 	}
-	err := loss.Backward(snug.Into(w.o.Params()), snug.Weight(count), snug.OnGrad(step))
-	if err != nil {
+	if count > 0 {
+		loss.Backward(snug.Into(w.o.Params()), snug.Weight(count), snug.OnGrad(step))
+	}
+	for _, p := range w.o.Params() { // what only earlier micro-batches have reached
+		if p.HasGrad() && s.Err() == nil {
+			s.Fail("backward step", p.Finish(s, step))
+		}
+	}
+	if err := s.Err(); err != nil {
 		if !errors.Is(err, snug.ErrTorn) {
 			o.cancel()
 		}
 		return r, err
 	}
-	for _, p := range w.o.Params() { // what only earlier micro-batches reached
-		if p.HasGrad() {
-			if err := p.Finish(s, step); err != nil {
-				s.Fail("backward step", err)
-				return r, s.Err()
-			}
-		}
-	}
-	s.OnSuccess(w.end)
 	r.Stepped = true
 	return r, nil
 }
 
 // Drop undoes the window: gradients, buffers and random position as at its start.
 func (w *Window) Drop() error {
+	for _, p := range w.o.Params() {
+		if err := p.Ready(); errors.Is(err, snug.ErrInUse) {
+			return fmt.Errorf("drop: %w", err)
+		}
+	}
 	if w.mark != nil {
 		w.mark.Restore()
 	}
@@ -196,17 +218,56 @@ func (w *Window) Drop() error {
 }
 
 func (w *Window) zero() error {
-	var errs []error
-	for _, p := range w.o.Params() {
-		errs = append(errs, p.Zero())
-	}
+	err := Zero(w.o.Params())
 	w.end()
-	return errors.Join(errs...)
+	return err
 }
 
 func (w *Window) end() {
 	if w.mark != nil {
 		w.mark.Release()
 	}
-	w.mark, w.count, w.scale = nil, 0, 1
+	w.mark, w.scale, w.count, w.in, w.open, w.bad = nil, 1, 0, nil, 0, false
+}
+
+// State is the optimizer's; with MarshalJSON it is all that is to be saved between windows.
+func (w *Window) State() iter.Seq2[string, *snug.Param] { return w.o.State() }
+
+type savedWindow struct {
+	Optimizer json.RawMessage `json:"optimizer"`
+	Scaler    json.RawMessage `json:"scaler,omitempty"`
+}
+
+// MarshalJSON has the numbers of the optimizer and the scaler. In the middle of a window it
+// is an error: its gradients are not saved.
+func (w *Window) MarshalJSON() ([]byte, error) {
+	if w.mark != nil {
+		return nil, errors.New("window: it has begun: save after Step or Drop")
+	}
+	var v savedWindow
+	var err error
+	if v.Optimizer, err = json.Marshal(w.o); err == nil && w.c.Scaler != nil {
+		v.Scaler, err = json.Marshal(w.c.Scaler)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+func (w *Window) UnmarshalJSON(b []byte) error {
+	var v savedWindow
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	switch {
+	case w.mark != nil:
+		return errors.New("window: it has begun: load after Step or Drop")
+	case (v.Scaler == nil) != (w.c.Scaler == nil):
+		return fmt.Errorf("window: one of the saved window and this one has a scaler")
+	}
+	if err := json.Unmarshal(v.Optimizer, w.o); err != nil || v.Scaler == nil {
+		return err
+	}
+	return json.Unmarshal(v.Scaler, w.c.Scaler)
 }

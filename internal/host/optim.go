@@ -91,7 +91,8 @@ func sgdMomentum[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 // F: rate, decay of the gradient, β1, β2, ε, 1 − β1ᵗ, 1 − β2ᵗ, decay of the weights.
 // States: mean, square and, for AMSGrad, the largest square.
 func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	decay, b1, b2, eps := T(f[1]), T(f[2]), T(f[3]), T(f[4])
+	decay, b2, eps := T(f[1]), T(f[3]), T(f[4])
+	part1, part2 := T(1-f[2]), T(1-f[3])
 	size, root := T(f[0]/f[5]), T(1/math.Sqrt(f[6]))
 	keep := T(1 - f[0]*f[7])
 	m, v := s[0][:len(w)], s[1][:len(w)]
@@ -99,8 +100,8 @@ func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	for i := range w {
 		x := w[i] * keep
 		d := g[i] + decay*x
-		m[i] += (1 - b1) * (d - m[i])
-		v[i] = b2*v[i] + (1-b2)*d*d
+		m[i] += part1 * (d - m[i])
+		v[i] = b2*v[i] + part2*d*d
 		q := v[i]
 		if s[2] != nil {
 			q = max(s[2][i], q)
@@ -113,6 +114,7 @@ func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 // F: rate, decay, α, ε, momentum, whether it is centered. States: square, momentum, mean.
 func rmsprop[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	rate, decay, alpha, eps, mu, centered := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4]), f[5] != 0
+	part := T(1 - f[2])
 	v := s[0]
 	next := s[1:]
 	var buf, mean []T
@@ -124,10 +126,10 @@ func rmsprop[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	}
 	for i := range w {
 		d := g[i] + decay*w[i]
-		v[i] = alpha*v[i] + (1-alpha)*d*d
+		v[i] = alpha*v[i] + part*d*d
 		q := v[i]
 		if centered {
-			mean[i] += (1 - alpha) * (d - mean[i])
+			mean[i] += part * (d - mean[i])
 			q -= mean[i] * mean[i]
 		}
 		d /= sqrt(q) + eps
@@ -152,12 +154,13 @@ func adagrad[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 // F: rate, decay, ρ, ε. States: squares of gradients and of changes.
 func adadelta[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	rate, decay, rho, eps := T(f[0]), T(f[1]), T(f[2]), T(f[3])
+	part := T(1 - f[2])
 	v, u := s[0], s[1]
 	for i := range w {
 		d := g[i] + decay*w[i]
-		v[i] = rho*v[i] + (1-rho)*d*d
+		v[i] = rho*v[i] + part*d*d
 		d *= sqrt(u[i]+eps) / sqrt(v[i]+eps)
-		u[i] = rho*u[i] + (1-rho)*d*d
+		u[i] = rho*u[i] + part*d*d
 		w[i] -= rate * d
 	}
 }
@@ -165,23 +168,24 @@ func adadelta[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 // F: rate on the gradient, decay, β1, β2, ε, rate on the mean, 1 − β2ᵗ. States: mean,
 // square.
 func nadam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	onGrad, decay, b1, b2, eps, onMean, c2 := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4]), T(f[5]), T(f[6])
+	onGrad, decay, b2, eps, onMean, root := T(f[0]), T(f[1]), T(f[3]), T(f[4]), T(f[5]), T(1/math.Sqrt(f[6]))
+	part1, part2 := T(1-f[2]), T(1-f[3])
 	m, v := s[0], s[1]
 	for i := range w {
 		d := g[i] + decay*w[i]
-		m[i] += (1 - b1) * (d - m[i])
-		v[i] = b2*v[i] + (1-b2)*d*d
-		w[i] -= (onGrad*d + onMean*m[i]) / (sqrt(v[i]/c2) + eps)
+		m[i] += part1 * (d - m[i])
+		v[i] = b2*v[i] + part2*d*d
+		w[i] -= (onGrad*d + onMean*m[i]) / (sqrt(v[i])*root + eps)
 	}
 }
 
 // F: rate/(1 − β1ᵗ), decay, β1, β2, ε. States: mean, largest.
 func adamax[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	rate, decay, b1, b2, eps := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4])
+	rate, decay, part, b2, eps := T(f[0]), T(f[1]), T(1-f[2]), T(f[3]), T(f[4])
 	m, u := s[0], s[1]
 	for i := range w {
 		d := g[i] + decay*w[i]
-		m[i] += (1 - b1) * (d - m[i])
+		m[i] += part * (d - m[i])
 		u[i] = max(b2*u[i], abs(d)+eps)
 		w[i] -= rate * m[i] / u[i]
 	}
