@@ -1,6 +1,8 @@
 package snug_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -61,4 +63,23 @@ func TestSelfAttention(t *testing.T) {
 			return nil
 		}), snug.ErrShape)
 	}
+}
+
+// The first query sees the first key alone, the second one both.
+func ExampleAttention() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		q := snug.Zeros(s, snug.Float32, 1, 1, 2, 1)
+		v := snug.Upload(s, []float32{2, 4}, 1, 1, 2, 1)
+		fmt.Println(snug.Attention(q, q, v, true))
+		return nil
+	})
+	// Output:
+	// float32[1 1 2 1] on cpu mean 2.5 std 0.7071 [2 3]
+
 }

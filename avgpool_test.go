@@ -1,6 +1,8 @@
 package snug_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -43,4 +45,22 @@ func TestAdaptiveAvgPool2D(t *testing.T) {
 	shapes := [][][]int{{{2, 3, 5, 6}}, {{1, 2, 3}}, {{0, 2, 4, 4}}}
 	optest.Run(t, optest.Op{Name: "whole", F: pool(1, 1), Shapes: shapes, Large: [][]int{{3, 17, 31, 33}}, Reference: golden(t, "layers", "adaptive_avgpool_1")})
 	optest.Run(t, optest.Op{Name: "3 by 4", F: pool(3, 4), Shapes: shapes, Reference: golden(t, "layers", "adaptive_avgpool_3x4")})
+}
+
+// The mean of each window.
+func ExampleTensor_AvgPool2D() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		x := snug.Upload(s, []float32{1, 2, 3, 4, 5, 6, 7, 8}, 1, 1, 2, 4)
+		fmt.Println(x.AvgPool2D(2, 2, 0, false, true))
+		return nil
+	})
+	// Output:
+	// float32[1 1 1 2] on cpu mean 4.5 std 1.414 [3.5 5.5]
+
 }

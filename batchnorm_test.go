@@ -1,6 +1,7 @@
 package snug_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -111,4 +112,28 @@ func TestBatchNormRefuses(t *testing.T) {
 		})
 		wantError(t, err, snug.ErrShape)
 	}
+}
+
+// Each column is normalized by its own mean and variance.
+func ExampleTensor_BatchNorm() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		x := snug.Upload(s, []float32{1, 10, 3, 30}, 2, 2)
+		one, zero := snug.Full(s, 1, snug.Float32, 2), snug.Zeros(s, snug.Float32, 2)
+		mean, variance := x.MeanVariance()
+		fmt.Println(mean)
+		fmt.Println(variance)
+		fmt.Println(x.BatchNorm(mean, variance, one, zero, 0, true))
+		return nil
+	})
+	// Output:
+	// float32[2] on cpu mean 11 std 12.73 [2 20]
+	// float32[2] on cpu mean 50.5 std 70 [1 100]
+	// float32[2 2] on cpu mean 0 std 1.155 [-1 -1 1 1]
+
 }

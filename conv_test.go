@@ -1,6 +1,8 @@
 package snug_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -109,4 +111,23 @@ func TestConvTranspose2D(t *testing.T) {
 		Name: "groups and dilation", F: transpose(snug.Conv2DConfig{Stride: 1, Padding: 1, Dilation: 2, Groups: 2}, 0),
 		Shapes: [][][]int{{{2, 4, 3, 4}, {4, 3, 3, 2}}},
 	})
+}
+
+// A filter of ones adds up each window.
+func ExampleTensor_Conv2D() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		x := snug.Upload(s, []float32{1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 3, 3)
+		w := snug.Full(s, 1, snug.Float32, 1, 1, 2, 2)
+		fmt.Println(x.Conv2D(w, nil, snug.DefaultConv2D()))
+		return nil
+	})
+	// Output:
+	// float32[1 1 2 2] on cpu mean 20 std 7.303 [12 16 24 28]
+
 }

@@ -1,6 +1,8 @@
 package snug_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,4 +49,22 @@ func TestEmbeddingOutside(t *testing.T) {
 		snug.Embedding(snug.Zeros(s, snug.Float32, 5, 2), snug.Zeros(s, snug.Float32, 3), -1)
 		return nil
 	}), snug.ErrDType)
+}
+
+// Indices name rows of a table.
+func ExampleEmbedding() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		table := snug.Upload(s, []float32{0, 1, 10, 11, 20, 21}, 3, 2)
+		fmt.Println(snug.Embedding(table, snug.Upload(s, []int{2, 0}, 2), -1))
+		return nil
+	})
+	// Output:
+	// float32[2 2] on cpu mean 10.5 std 11.56 [20 21 0 1]
+
 }

@@ -1,7 +1,9 @@
 package snug_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -37,4 +39,23 @@ func TestGroupNorm(t *testing.T) {
 		snug.Zeros(s, snug.Float32, 2, 4, 3).GroupNorm(3, w, w, 1e-5)
 		return nil
 	}), snug.ErrShape)
+}
+
+// Two groups of two channels, each normalized on its own.
+func ExampleTensor_GroupNorm() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		x := snug.Upload(s, []float32{1, 3, 10, 30}, 1, 4)
+		one, zero := snug.Full(s, 1, snug.Float32, 4), snug.Zeros(s, snug.Float32, 4)
+		fmt.Println(x.GroupNorm(2, one, zero, 0))
+		return nil
+	})
+	// Output:
+	// float32[1 4] on cpu mean 0 std 1.155 [-1 1 -1 1]
+
 }

@@ -1,6 +1,8 @@
 package snug_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -28,4 +30,23 @@ func TestLayerNorm(t *testing.T) {
 		snug.Zeros(s, snug.Float32, 4, 3).LayerNorm(w, w, 1e-5)
 		return nil
 	}), snug.ErrShape)
+}
+
+// Each row is normalized by its own mean and variance.
+func ExampleTensor_LayerNorm() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		x := snug.Upload(s, []float32{1, 3, 10, 30}, 2, 2)
+		one, zero := snug.Full(s, 1, snug.Float32, 2), snug.Zeros(s, snug.Float32, 2)
+		fmt.Println(x.LayerNorm(one, zero, 0))
+		return nil
+	})
+	// Output:
+	// float32[2 2] on cpu mean 0 std 1.155 [-1 1 -1 1]
+
 }

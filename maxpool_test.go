@@ -1,6 +1,8 @@
 package snug_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -32,4 +34,22 @@ func TestMaxPool2D(t *testing.T) {
 			t.Errorf("no error for kernel, stride and padding %v", p)
 		}
 	}
+}
+
+// The largest element of each window.
+func ExampleTensor_MaxPool2D() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	d.Infer(context.Background(), func(s *snug.Scope) error {
+		x := snug.Upload(s, []float32{1, 2, 3, 4, 5, 6, 7, 8}, 1, 1, 2, 4)
+		fmt.Println(x.MaxPool2D(2, 2, 0, false))
+		return nil
+	})
+	// Output:
+	// float32[1 1 1 2] on cpu mean 7 std 1.414 [6 8]
+
 }
