@@ -1,6 +1,7 @@
 package optim_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
@@ -395,3 +396,5 @@ func TestOptimizerNumbers(t *testing.T) {
 		t.Error(err, o.Steps())
 	}
 }
+
+var ctx = context.Background()
