@@ -1,12 +1,14 @@
 package host
 
+import "github.com/snug-ml/snug/internal/host/kern"
+
 func init() {
-	elementwise("add", addRow[float32], addRow[float64])
+	elementwise("add", vector2(kern.AddRow), addRow)
 	elementwise("scale", scaleRow[float32], scaleRow[float64])
 	elementwise("lerp", lerpRow[float32], lerpRow[float64])
 }
 
-func addRow[T float32 | float64](_ []float64, dst, x, y, _ []T) {
+func addRow(_ []float64, dst, x, y, _ []float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] + y[i]

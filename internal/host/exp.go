@@ -1,10 +1,14 @@
 package host
 
-import "math"
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/host/kern"
+)
 
 func init() {
 	elementwise("exp", expRow[float32], expRow[float64])
-	elementwise("exp backward", mulRow[float32], mulRow[float64])
+	elementwise("exp backward", vector2(kern.MulRow), mulRow)
 	elementwise("log", logRow[float32], logRow[float64])
 	elementwise("log backward", logBackRow[float32], logBackRow[float64])
 	elementwise("sqrt", sqrtRow[float32], sqrtRow[float64])
@@ -16,6 +20,10 @@ func init() {
 }
 
 func expRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+	if d, ok := any(dst).([]float32); ok {
+		kern.ExpRow(d, any(x).([]float32))
+		return
+	}
 	x = x[:len(dst)]
 	for i, v := range x {
 		dst[i] = T(math.Exp(float64(v)))

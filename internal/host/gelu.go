@@ -1,19 +1,22 @@
 package host
 
-import "math"
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/host/kern"
+)
 
 func init() {
-	elementwise("gelu", geluRow[float32], geluRow[float64])
+	elementwise("gelu", vector(kern.GELURow), geluRow)
 	elementwise("gelu backward", geluBackRow[float32], geluBackRow[float64])
-	elementwise("gelu tanh", geluTanhRow[float32], geluTanhRow[float64])
+	elementwise("gelu tanh", vector(kern.GELUTanhRow), geluTanhRow)
 	elementwise("gelu tanh backward", geluTanhBackRow[float32], geluTanhBackRow[float64])
 }
 
-func geluRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+func geluRow(_ []float64, dst, x, _, _ []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		v := float64(v)
-		dst[i] = T(0.5 * v * math.Erfc(-v*(1/math.Sqrt2)))
+		dst[i] = 0.5 * v * math.Erfc(-v*(1/math.Sqrt2))
 	}
 }
 
@@ -29,11 +32,10 @@ func geluBackRow[T float32 | float64](_ []float64, dst, x, dy, _ []T) {
 
 const geluScale, geluCubic = math.Sqrt2 / math.SqrtPi, 0.044715 // √(2/π)
 
-func geluTanhRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+func geluTanhRow(_ []float64, dst, x, _, _ []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		v := float64(v)
-		dst[i] = T(0.5 * v * (1 + math.Tanh(geluScale*(v+geluCubic*v*v*v))))
+		dst[i] = 0.5 * v * (1 + math.Tanh(geluScale*(v+geluCubic*v*v*v)))
 	}
 }
 

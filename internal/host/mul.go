@@ -1,8 +1,10 @@
 package host
 
-func init() { elementwise("mul", mulRow[float32], mulRow[float64]) }
+import "github.com/snug-ml/snug/internal/host/kern"
 
-func mulRow[T float32 | float64](_ []float64, dst, x, y, _ []T) {
+func init() { elementwise("mul", vector2(kern.MulRow), mulRow) }
+
+func mulRow(_ []float64, dst, x, y, _ []float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] * y[i]

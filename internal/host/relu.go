@@ -1,11 +1,17 @@
 package host
 
+import "github.com/snug-ml/snug/internal/host/kern"
+
 func init() {
 	elementwise("relu", reluRow[float32], reluRow[float64])
-	elementwise("relu backward", reluBackRow[float32], reluBackRow[float64])
+	elementwise("relu backward", vector2(kern.ReLUBackRow), reluBackRow)
 }
 
 func reluRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+	if d, ok := any(dst).([]float32); ok {
+		kern.ReLURow(d, any(x).([]float32))
+		return
+	}
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = max(0, x[i])
@@ -13,7 +19,7 @@ func reluRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
 }
 
 // reluBackRow: y, dy.
-func reluBackRow[T float32 | float64](_ []float64, dst, y, dy, _ []T) {
+func reluBackRow(_ []float64, dst, y, dy, _ []float64) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i := range dst {
 		if dst[i] = 0; y[i] > 0 {

@@ -23,6 +23,15 @@ func elementwise(name string, f32 row[float32], f64 row[float64]) {
 	driver.Register(name, driver.Float16, backend, rows(f32))
 }
 
+// vector and vector2 are rows of package kern, of one and two inputs.
+func vector(f func(dst, x []float32)) row[float32] {
+	return func(_ []float64, dst, x, _, _ []float32) { f(dst, x) }
+}
+
+func vector2(f func(dst, x, y []float32)) row[float32] {
+	return func(_ []float64, dst, x, y, _ []float32) { f(dst, x, y) }
+}
+
 // comparison registers an operation on floats, integers and bool that gives 1 or 0.
 func comparison(name string, f32 row[float32], f64 row[float64], i64 row[int64]) {
 	elementwise(name, f32, f64)

@@ -1,11 +1,15 @@
 package host
 
-import "math"
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/host/kern"
+)
 
 func init() {
-	elementwise("sigmoid", sigmoidRow[float32], sigmoidRow[float64])
+	elementwise("sigmoid", vector(kern.SigmoidRow), sigmoidRow)
 	elementwise("sigmoid backward", sigmoidBackRow[float32], sigmoidBackRow[float64])
-	elementwise("tanh", tanhRow[float32], tanhRow[float64])
+	elementwise("tanh", vector(kern.TanhRow), tanhRow)
 	elementwise("tanh backward", tanhBackRow[float32], tanhBackRow[float64])
 	elementwise("silu", siluRow[float32], siluRow[float64])
 	elementwise("silu backward", siluBackRow[float32], siluBackRow[float64])
@@ -13,10 +17,10 @@ func init() {
 	elementwise("softplus backward", softplusBackRow[float32], softplusBackRow[float64])
 }
 
-func sigmoidRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+func sigmoidRow(_ []float64, dst, x, _, _ []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		dst[i] = T(1 / (1 + math.Exp(-float64(v))))
+		dst[i] = 1 / (1 + math.Exp(-v))
 	}
 }
 
@@ -28,10 +32,10 @@ func sigmoidBackRow[T float32 | float64](_ []float64, dst, y, dy, _ []T) {
 	}
 }
 
-func tanhRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+func tanhRow(_ []float64, dst, x, _, _ []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		dst[i] = T(math.Tanh(float64(v)))
+		dst[i] = math.Tanh(v)
 	}
 }
 

@@ -20,7 +20,8 @@ func softmax[T float32 | float64](a *driver.Args) {
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
 		if inner == 1 {
-			softmaxRow(x[at:at+n], y[at:at+n])
+			copy(y[at:at+n], x[at:at+n])
+			softmaxInPlace(y[at : at+n])
 			return
 		}
 		top, sum := greatest(x, at, n, inner, side), [64]float64{}
@@ -43,19 +44,6 @@ func softmax[T float32 | float64](a *driver.Args) {
 			}
 		}
 	})
-}
-
-func softmaxRow[T float32 | float64](x, y []T) {
-	top, sum := float64(slices.Max(x)), 0.0
-	for i, v := range x {
-		e := math.Exp(float64(v) - top)
-		sum += e
-		y[i] = T(e)
-	}
-	sum = 1 / sum
-	for i, v := range y {
-		y[i] = T(float64(v) * sum)
-	}
 }
 
 func greatest[T float32 | float64](x []T, at, n, inner, side int) (top [64]T) {
