@@ -30,8 +30,7 @@ func TestBatchNorm(t *testing.T) {
 	optest.Run(t, optest.Op{Name: "batch norm relu", F: batchNormReLU, Shapes: shapes, Large: [][]int{{8, 40, 17, 13}, {40}, {40}}})
 	optest.Run(t, optest.Op{Name: "columns", F: batchNorm, Large: [][]int{{200, 300}, {300}, {300}}, Shapes: shapes[:1]})
 	optest.Run(t, optest.Op{Name: "columns relu", F: batchNormReLU, Large: [][]int{{200, 300}, {300}, {300}}, Shapes: shapes[:1]})
-	for _, d := range []int{1, 2} {
-		name := fmt.Sprintf("batchnorm%dd_train", 6-2*d) // 4d and 2d
+	for _, name := range []string{"batchnorm4d_train", "batchnorm2d_train"} {
 		optest.Run(t, optest.Op{Name: name, F: batchNorm, Reference: golden(t, "layers", name)})
 	}
 }
