@@ -2,7 +2,6 @@ package host
 
 import (
 	"math"
-	"slices"
 
 	"github.com/snug-ml/snug/internal/driver"
 )
@@ -27,11 +26,13 @@ func softmax[T float32 | float64](a *driver.Args) {
 		top, sum := greatest(x, at, n, inner, side), [64]float64{}
 		for j := range n {
 			from := at + j*inner
-			in, out := x[from:from+side], y[from:from+side]
-			for i, v := range in {
-				e := math.Exp(float64(v) - float64(top[i]))
-				sum[i] += e
-				out[i] = T(e)
+			out := y[from : from+side]
+			for i, v := range x[from : from+side] {
+				out[i] = v - top[i]
+			}
+			expRow(nil, out, out, nil, nil)
+			for i, v := range out {
+				sum[i] += float64(v)
 			}
 		}
 		for i := range side {
@@ -106,8 +107,13 @@ func logSoftmax[T float32 | float64](a *driver.Args) {
 		top, sum := greatest(x, at, n, inner, side), [64]float64{}
 		for j := range n {
 			from := at + j*inner
+			out := y[from : from+side]
 			for i, v := range x[from : from+side] {
-				sum[i] += math.Exp(float64(v) - float64(top[i]))
+				out[i] = v - top[i]
+			}
+			expRow(nil, out, out, nil, nil)
+			for i, v := range out {
+				sum[i] += float64(v)
 			}
 		}
 		for i := range side {
@@ -124,13 +130,10 @@ func logSoftmax[T float32 | float64](a *driver.Args) {
 }
 
 func logSoftmaxRow[T float32 | float64](x, y []T) {
-	top, sum := float64(slices.Max(x)), 0.0
-	for _, v := range x {
-		sum += math.Exp(float64(v) - top)
-	}
-	sum = top + math.Log(sum)
+	copy(y, x)
+	norm := softmaxInPlace(y)
 	for i, v := range x {
-		y[i] = T(float64(v) - sum)
+		y[i] = v - norm
 	}
 }
 
@@ -153,8 +156,9 @@ func logSoftmaxBackward[T float32 | float64](a *driver.Args) {
 		for j := range n {
 			from := at + j*inner
 			d, out := dy[from:from+side], dx[from:from+side]
-			for i, v := range y[from : from+side] {
-				out[i] = T(float64(d[i]) - math.Exp(float64(v))*sum[i])
+			expRow(nil, out, y[from:from+side], nil, nil)
+			for i, e := range out {
+				out[i] = T(float64(d[i]) - float64(e)*sum[i])
 			}
 		}
 	})
@@ -166,7 +170,8 @@ func logSoftmaxBackRow[T float32 | float64](y, dy, dx []T) {
 	for _, d := range dy {
 		sum += float64(d)
 	}
-	for i, v := range y {
-		dx[i] = T(float64(dy[i]) - math.Exp(float64(v))*sum)
+	expRow(nil, dx, y, nil, nil)
+	for i, e := range dx {
+		dx[i] = T(float64(dy[i]) - float64(e)*sum)
 	}
 }
