@@ -457,6 +457,16 @@ func TestBackwardStepRefuses(t *testing.T) {
 	if err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := w.BackwardStep(m.loss(s, 1), 0); return err }); err != nil || get(t, m.W)[0] != 0 {
 		t.Error(err)
 	}
+	feed(t, w, m, 2, 4)
+	if err := d.Train(t.Context(), func(s *snug.Scope) error { // all labels masked, at last
+		r, err := w.BackwardStep(m.loss(s, math.NaN()), 0)
+		if !r.Stepped || r.Count != 4 {
+			t.Error(r)
+		}
+		return err
+	}); err != nil || get(t, m.W)[0] != -2 {
+		t.Error(err, get(t, m.W))
+	}
 	boom := errors.New("boom")
 	err := d.Train(t.Context(), func(s *snug.Scope) error { // a failure after an update cannot be undone
 		if _, err := w.BackwardStep(m.loss(s, 1), 1); err != nil {
