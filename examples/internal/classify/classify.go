@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"time"
 
 	"github.com/snug-ml/snug"
@@ -54,6 +53,13 @@ func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 	}
 	defer nn.Close(t.Model)
 
+	// Means on the device: counting a loss there does not make the program wait for it.
+	means := &struct{ Loss, Right *nn.Mean }{nn.NewMean(), nn.NewMean()}
+	if err := nn.Init(ctx, dev, means, nil); err != nil {
+		return err
+	}
+	defer nn.Close(means)
+
 	// The optimizer changes the parameters. The window around it adds up micro-batches
 	// and follows the schedule.
 	sgd, err := optim.NewSGD(nn.Params(t.Model), t.SGD)
@@ -61,16 +67,11 @@ func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 		return err
 	}
 	defer sgd.Close()
-	perEpoch := (t.Train.Len() + t.Batch - 1) / t.Batch
-	window := optim.NewWindow(sgd, optim.WindowConfig{Schedule: oneCycle(int64(t.Epochs * perEpoch))})
+	steps := int64(t.Epochs) * int64((t.Train.Len()+t.Batch-1)/t.Batch)
+	window := optim.NewWindow(sgd, optim.WindowConfig{
+		Schedule: optim.Warmup(steps/5, optim.Cosine(steps-steps/5, 0)),
+	})
 	defer window.Drop()
-
-	// Means on the device: counting a loss there does not make the program wait for it.
-	means := &struct{ Loss, Right *nn.Mean }{nn.NewMean(), nn.NewMean()}
-	if err := nn.Init(ctx, dev, means, nil); err != nil {
-		return err
-	}
-	defer nn.Close(means)
 
 	// Images come as bytes, in another order each epoch, and are normalized on the device.
 	mean, std, err := data.MeanStd(t.Train)
@@ -164,7 +165,7 @@ func (r *trainer) step(ctx context.Context, batch data.Batch) error {
 
 // evaluate is the part of the test set that the model gets right.
 func (r *trainer) evaluate(ctx context.Context, test *data.Loader) (float64, error) {
-	right := 0.0
+	right, seen := 0.0, 0
 	for batch, err := range test.Batches(ctx, r.Micro()) {
 		if err != nil {
 			return 0, err
@@ -178,13 +179,14 @@ func (r *trainer) evaluate(ctx context.Context, test *data.Loader) (float64, err
 			return err
 		})
 		if err == nil {
-			err = r.status.Add(batch.Len(), func() (string, error) { return "", nil })
+			seen += batch.Len()
+			err = r.status.Add(batch.Len(), func() (string, error) { return run.Percent(right / float64(seen)), nil })
 		}
 		if err != nil {
 			return 0, err
 		}
 	}
-	return right / float64(r.Test.Len()), nil
+	return right / float64(seen), nil
 }
 
 // figures are those of training, for the status line.
@@ -225,18 +227,5 @@ func (r *result) rows() []run.Row {
 		{Name: "training", Value: run.Seconds(r.train)},
 		{Name: "testing", Value: run.Seconds(r.test)},
 		{Name: "samples/s", Value: fmt.Sprintf("%.0f", r.rate)},
-	}
-}
-
-// oneCycle rises to 1 in the first fifth of the steps and then falls to nearly 0 along a
-// cosine (Smith and Topin, 2019).
-func oneCycle(steps int64) optim.Schedule {
-	up := max(1, steps/5)
-	return func(step int64) float64 {
-		if step < up {
-			return float64(step+1) / float64(up)
-		}
-		done := float64(step-up) / float64(max(1, steps-up))
-		return (1 + math.Cos(math.Pi*min(1, done))) / 2
 	}
 }

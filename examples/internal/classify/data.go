@@ -18,7 +18,7 @@ type Data struct {
 func (d *Data) Register(fs *flag.FlagSet) {
 	fs.StringVar(&d.Name, "data", "mnist", "what to learn: mnist, fashion, cifar10, or shapes, digits that are drawn on the spot")
 	fs.StringVar(&d.Dir, "dir", "", "`folder` with the data's files; mnist is fetched as a Go module without one")
-	fs.IntVar(&d.Samples, "samples", 0, "of the training set, the first so many; 0: all")
+	fs.IntVar(&d.Samples, "samples", 0, "of the training set and of the test set, the first so many; 0: all")
 }
 
 // Load opens the chosen data.
@@ -41,9 +41,10 @@ func (d *Data) Load() (train, test data.Dataset, err error) {
 	if err != nil || d.Samples == 0 {
 		return train, test, err
 	}
-	if d.Samples < 0 || d.Samples > train.Len() {
-		return nil, nil, &run.UsageError{Text: fmt.Sprintf("-samples %d: the training set has %d", d.Samples, train.Len())}
+	for _, ds := range []*data.Dataset{&train, &test} {
+		if *ds, err = data.Part(*ds, 0, min(d.Samples, (*ds).Len())); err != nil {
+			return nil, nil, &run.UsageError{Text: fmt.Sprintf("-samples is %d, 0 or more wanted", d.Samples)}
+		}
 	}
-	train, err = data.Part(train, 0, d.Samples)
-	return train, test, err
+	return train, test, nil
 }

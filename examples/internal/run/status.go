@@ -42,6 +42,7 @@ func NewStatus(w io.Writer, d *snug.Device, total int64) *Status {
 		}
 	}
 	s.start = s.now()
+	s.shown = s.start
 	return s
 }
 
