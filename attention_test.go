@@ -83,3 +83,21 @@ func ExampleAttention() {
 	// float32[1 1 2 1] on cpu mean 2.5 std 0.7071 [2 3]
 
 }
+
+// Neither pass holds the scores of a whole head: here those would be 16 MiB.
+func TestAttentionMemory(t *testing.T) {
+	d, err := snug.Open("cpu", snug.Config{Threads: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = d.Train(t.Context(), func(s *snug.Scope) error {
+		return snug.Full(s, 1, snug.Float32, 1, 2048, 2*3*8).Track().SelfAttention(2, true).Sum().Backward()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak := d.Memory().Stats().Peak.Allocated; peak > 8<<20 {
+		t.Errorf("%d bytes at once", peak)
+	}
+}
