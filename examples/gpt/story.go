@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
+var numbers = []string{"none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
+
 // story is a text of so many sentences, for who has none at hand. A model that has
 // learned it counts rightly and remembers who it speaks of.
 func story(sentences int, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 0))
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
-	numbers := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"}
 	count := func(n int, what string) string {
 		if n == 1 {
 			return "one " + what
