@@ -13,8 +13,9 @@ func (x *Tensor) Add(y Operand) *Tensor { return Apply(&add, x, y) }
 func (x *Tensor) AddInPlace(y Operand) *Tensor { return Apply(&addInPlace, x, y) }
 
 var add = Op{
-	Name:  "add",
-	Shape: broadcastShape,
+	Name:      "add",
+	precision: widest,
+	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		shape, _ := broadcast(in[0].shape, in[1].shape)
 		return c.Run("add", shape, nil, in...)
@@ -23,9 +24,10 @@ var add = Op{
 }
 
 var addInPlace = Op{
-	Name:    "add in place",
-	InPlace: true,
-	Shape:   inPlaceShape,
+	Name:      "add in place",
+	precision: likeFirst,
+	InPlace:   true,
+	Shape:     inPlaceShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		c.Launch("add", nil, in[:1], in...)
 		return in[0]

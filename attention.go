@@ -12,7 +12,8 @@ import (
 func Attention(q, k, v Operand, causal bool) *Tensor {
 	names := []string{"q", "k", "v"}
 	return Apply(&Op{
-		Name: "attention",
+		Name:      "attention",
+		precision: low,
 		Shape: func(in ...[]int) ([]int, error) {
 			q, k, v := in[0], in[1], in[2]
 			if len(q) != 4 || len(k) != 4 || !slices.Equal(k, v) || q[0] != k[0] || q[1] != k[1] || q[3] != k[3] || causal && q[2] != k[2] || k[2] == 0 && q[2] != 0 {
@@ -51,7 +52,8 @@ func (x *Tensor) SelfAttention(heads int, causal bool) *Tensor {
 		return p
 	}
 	return Apply(&Op{
-		Name: "self-attention",
+		Name:      "self-attention",
+		precision: low,
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
 			if len(x) != 3 || heads < 1 || x[2]%(3*heads) != 0 {

@@ -62,7 +62,8 @@ func savedNorm(c *Call) (in []*Tensor) {
 func normOp(name string, eps float64, batch, relu bool) Op {
 	flag := map[bool]float64{true: 1}
 	return Op{
-		Name: name,
+		Name:      name,
+		precision: firstApart,
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
 			if len(x) < 2 {

@@ -160,7 +160,7 @@ func (s *Scope) once(fn func(...*Tensor) []*Tensor, x []*Tensor, m mode) []*Tens
 	}
 	for _, y := range ys {
 		y.remake = nil
-		y.slot = &slot{entry: e}
+		y.slot = &slot{entry: e, dtype: y.dtype}
 		e.out, e.outs = append(e.out, y.slot), append(e.outs, y.h)
 	}
 	s.tape = append(s.tape, e)

@@ -14,7 +14,8 @@ func Cat(dim int, x ...*Tensor) *Tensor {
 	}
 	at := func(shape []int) int { i, _ := axis(dim, shape); return i }
 	return Apply(&Op{
-		Name: "cat",
+		Name:      "cat",
+		precision: widest,
 		Shape: func(in ...[]int) ([]int, error) {
 			i, err := axis(dim, in[0])
 			if err != nil {

@@ -27,8 +27,9 @@ func DefaultConv2D() Conv2DConfig { return Conv2DConfig{Stride: 1, Dilation: 1, 
 // transposed convolution of dy with w, dw the correlation of x with dy, dbias = Σ dy.
 func (x *Tensor) Conv2D(w, bias Operand, c Conv2DConfig) *Tensor {
 	return Apply(&Op{
-		Name:  "conv2d",
-		Shape: c.shape,
+		Name:      "conv2d",
+		precision: low,
+		Shape:     c.shape,
 		Forward: func(call *Call, in ...*Tensor) *Tensor {
 			call.Save("x", in[0])
 			call.Save("w", in[1])

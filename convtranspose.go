@@ -13,8 +13,9 @@ import (
 func (x *Tensor) ConvTranspose2D(w, bias Operand, c Conv2DConfig, outputPadding int) *Tensor {
 	shape := func(in ...[]int) ([]int, error) { return c.transposed(outputPadding, in) }
 	return Apply(&Op{
-		Name:  "conv transpose2d",
-		Shape: shape,
+		Name:      "conv transpose2d",
+		precision: low,
+		Shape:     shape,
 		Forward: func(call *Call, in ...*Tensor) *Tensor {
 			call.Save("x", in[0])
 			call.Save("w", in[1])

@@ -8,8 +8,9 @@ func (x *Tensor) Div(y Operand) *Tensor { return Apply(&div, x, y) }
 func (x *Tensor) DivInPlace(y Operand) *Tensor { return Apply(&divInPlace, x, y) }
 
 var div = Op{
-	Name:  "div",
-	Shape: broadcastShape,
+	Name:      "div",
+	precision: widest,
+	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		shape, _ := broadcast(in[0].shape, in[1].shape)
 		q := c.Run("div", shape, nil, in...)
@@ -20,9 +21,10 @@ var div = Op{
 }
 
 var divInPlace = Op{
-	Name:    "div in place",
-	InPlace: true,
-	Shape:   inPlaceShape,
+	Name:      "div in place",
+	precision: likeFirst,
+	InPlace:   true,
+	Shape:     inPlaceShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		c.Launch("div", nil, in[:1], in...)
 		saveQuotient(c, in[0], in)

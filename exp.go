@@ -19,10 +19,14 @@ func (x *Tensor) SqrtInPlace() *Tensor { return Apply(sqrtInPlace, x) }
 func (x *Tensor) Square() *Tensor { return Apply(square, x) }
 
 // Pow is xᵖ. Its gradient is p·xᵖ⁻¹, and 0 for p = 0.
-func (x *Tensor) Pow(p float64) *Tensor { return Apply(ofInput("pow", p), x) }
+func (x *Tensor) Pow(p float64) *Tensor {
+	op, _ := inFull(ofInput("pow", p), nil)
+	return Apply(op, x)
+}
 
 var (
-	exp, expInPlace   = ofResult("exp")
-	log, square       = ofInput("log"), ofInput("square")
+	exp, expInPlace   = inFull(ofResult("exp"))
+	log, _            = inFull(ofInput("log"), nil)
+	square            = ofInput("square")
 	sqrt, sqrtInPlace = ofResult("sqrt")
 )

@@ -13,7 +13,8 @@ import (
 // dx = (h − mean(h) − x̂·mean(h·x̂))/√(variance + eps).
 func (x *Tensor) GroupNorm(groups int, weight, bias Operand, eps float64) *Tensor {
 	return Apply(&Op{
-		Name: "group norm",
+		Name:      "group norm",
+		precision: firstApart,
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
 			if len(x) < 2 || groups < 1 || x[1]%groups != 0 {

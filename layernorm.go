@@ -10,7 +10,8 @@ import (
 // GroupNorm does, with one group whose channels are single elements.
 func (x *Tensor) LayerNorm(weight, bias Operand, eps float64) *Tensor {
 	return Apply(&Op{
-		Name: "layer norm",
+		Name:      "layer norm",
+		precision: firstApart,
 		Shape: func(in ...[]int) ([]int, error) {
 			x, w := in[0], in[1]
 			if len(w) == 0 || len(w) > len(x) || !slices.Equal(w, x[len(x)-len(w):]) {

@@ -4,8 +4,9 @@ package snug
 // or is broadcast to it.
 func (x *Tensor) Lerp(y Operand, w, scale float64) *Tensor {
 	return Apply(&Op{
-		Name:  "lerp",
-		Shape: inPlaceShape,
+		Name:      "lerp",
+		precision: widest,
+		Shape:     inPlaceShape,
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			return c.Run("lerp", in[0].shape, []float64{w, scale}, in...)
 		},

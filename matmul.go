@@ -24,8 +24,9 @@ func (x *Tensor) MatMul(w Operand) *Tensor {
 }
 
 var matmul = Op{
-	Name:  "matmul",
-	Shape: matmulShape,
+	Name:      "matmul",
+	precision: low,
+	Shape:     matmulShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		c.Save("x", in[0])
 		c.Save("w", in[1])

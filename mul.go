@@ -11,8 +11,9 @@ func (x *Tensor) Mul(y Operand) *Tensor { return Apply(&mul, x, y) }
 func (x *Tensor) MulInPlace(y Operand) *Tensor { return Apply(&mulInPlace, x, y) }
 
 var mul = Op{
-	Name:  "mul",
-	Shape: broadcastShape,
+	Name:      "mul",
+	precision: widest,
+	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		saveProduct(c, in)
 		shape, _ := broadcast(in[0].shape, in[1].shape)
@@ -22,9 +23,10 @@ var mul = Op{
 }
 
 var mulInPlace = Op{
-	Name:    "mul in place",
-	InPlace: true,
-	Shape:   inPlaceShape,
+	Name:      "mul in place",
+	precision: likeFirst,
+	InPlace:   true,
+	Shape:     inPlaceShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		if c.record && in[1].slot != nil {
 			c.s.fail(c.e.site, errors.New("the gradient of y needs x as it was: use Mul"))

@@ -25,6 +25,8 @@ type Op struct {
 	// who saves that result then holds no memory for it.
 	Remake  func(c *Call) *Tensor
 	InPlace bool // Forward writes its first input, and Apply returns that one
+
+	precision precision // what autocast does to the inputs
 }
 
 // Call is one run of an operation.
@@ -317,6 +319,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	m.record = false
 	s.push(m)
 	s.now = w
+	s.cast(op.precision, ts)
 	y := s.blank(ts[0].dtype, shape)
 	if s.err == nil {
 		y = op.Forward(c, ts...)
@@ -342,7 +345,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		e.drop()
 		return y
 	}
-	y.slot = &slot{entry: e}
+	y.slot = &slot{entry: e, dtype: y.dtype}
 	e.out, e.outs = []*slot{y.slot}, []*held{y.h}
 	s.tape = append(s.tape, e)
 	if op.Remake != nil {

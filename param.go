@@ -184,7 +184,7 @@ func (p *Param) enter(s *Scope, t *Tensor) error {
 	p.users++
 	t.st, t.seen = p.st.hold(), p.st.version
 	if !p.buffer && !p.frozen && p.dtype.Float() {
-		t.slot = &slot{param: p}
+		t.slot = &slot{param: p, dtype: p.dtype}
 	}
 	return nil
 }

@@ -17,8 +17,9 @@ func (x *Tensor) reduce(name string, dims []int, mean bool) *Tensor {
 		scale = 1 / float64(max(1, n))
 	}
 	return Apply(&Op{
-		Name:  name,
-		Shape: func(...[]int) ([]int, error) { return shape, err },
+		Name:      name,
+		precision: full,
+		Shape:     func(...[]int) ([]int, error) { return shape, err },
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			return c.sumOver(in[0], kept, gone, shape, scale)
 		},

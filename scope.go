@@ -29,7 +29,8 @@ type Scope struct {
 	leaves    []*slot            // of tracked tensors
 	began     []begun            // gradients this scope created or added to
 	assigned  map[*Param]*Tensor
-	marks     []*Mark // told before buffers change
+	casts     map[castKey]*Tensor // of parameters, under autocast
+	marks     []*Mark             // told before buffers change
 	onSuccess []func()
 	skip      bool   // nothing is computed: a second run is past what backward reads
 	replaying int    // recomputed blocks under way: effects took place in the first run

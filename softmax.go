@@ -10,7 +10,7 @@ func (x *Tensor) LogSoftmax(dim int) *Tensor { return x.softmax("log softmax", d
 
 func (x *Tensor) softmax(name string, dim int) *Tensor {
 	l, err := x.along(dim)
-	op, _ := ofResult(name, l.numbers()...)
+	op, _ := inFull(ofResult(name, l.numbers()...))
 	op.Shape = func(in ...[]int) ([]int, error) { return in[0], err }
 	return Apply(op, x)
 }

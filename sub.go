@@ -8,8 +8,9 @@ func (x *Tensor) Sub(y Operand) *Tensor { return Apply(&sub, x, y) }
 func (x *Tensor) SubInPlace(y Operand) *Tensor { return Apply(&subInPlace, x, y) }
 
 var sub = Op{
-	Name:  "sub",
-	Shape: broadcastShape,
+	Name:      "sub",
+	precision: widest,
+	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		shape, _ := broadcast(in[0].shape, in[1].shape)
 		return c.Run("sub", shape, nil, in...)
@@ -18,9 +19,10 @@ var sub = Op{
 }
 
 var subInPlace = Op{
-	Name:    "sub in place",
-	InPlace: true,
-	Shape:   inPlaceShape,
+	Name:      "sub in place",
+	precision: likeFirst,
+	InPlace:   true,
+	Shape:     inPlaceShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		c.Launch("sub", nil, in[:1], in...)
 		return in[0]

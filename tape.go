@@ -28,6 +28,7 @@ type entry struct {
 // tensor, or, standing for it in one scope, of a parameter.
 type slot struct {
 	entry *entry
+	dtype DType // of the gradient
 	param *Param
 	leaf  bool
 	grad  *Tensor
@@ -198,6 +199,9 @@ func (s *Scope) back(e *entry, b *backward) {
 
 // accumulate adds g, in place where nobody else holds one of the two.
 func (s *Scope) accumulate(l *slot, g *Tensor) {
+	if s.err == nil && g.dtype != l.dtype { // under autocast
+		g = s.inType(g, l.dtype)
+	}
 	switch {
 	case s.err != nil:
 	case l.param != nil:

@@ -260,7 +260,7 @@ func (t *Tensor) Free() { t.h.drop() }
 // Track asks for t's gradient; Grad reads it after Backward.
 func (t *Tensor) Track() *Tensor {
 	if t.slot == nil && t.dtype.Float() {
-		t.slot = &slot{leaf: true}
+		t.slot = &slot{leaf: true, dtype: t.dtype}
 		t.s.leaves = append(t.s.leaves, t.slot)
 	}
 	return t

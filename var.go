@@ -13,8 +13,9 @@ func (x *Tensor) Var(unbiased bool, dims ...int) *Tensor {
 		by--
 	}
 	return Apply(&Op{
-		Name:  "var",
-		Shape: func(...[]int) ([]int, error) { return shape, err },
+		Name:      "var",
+		precision: full,
+		Shape:     func(...[]int) ([]int, error) { return shape, err },
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			x := c.permuted(in[0], append(slices.Clone(kept), gone...))
 			wide := x.dtype

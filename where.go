@@ -7,8 +7,9 @@ import "fmt"
 func Where(cond, a, b Operand) *Tensor { return Apply(&where, a, b, cond) }
 
 var where = Op{
-	Name:  "where",
-	Shape: broadcastShape,
+	Name:      "where",
+	precision: widest,
+	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		if c.mask(in[2]); in[0].dtype != in[1].dtype {
 			c.s.fail(c.e.site, fmt.Errorf("%w: %s and %s", ErrDType, in[0].dtype, in[1].dtype))
@@ -86,8 +87,9 @@ func (x *Tensor) Minimum(y Operand) *Tensor { return Apply(extremum("minimum", 0
 // extremum takes x where in[small] ≤ in[great].
 func extremum(name string, small, great int) *Op {
 	return &Op{
-		Name:  name,
-		Shape: broadcastShape,
+		Name:      name,
+		precision: widest,
+		Shape:     broadcastShape,
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			shape, _ := broadcastShape(c.e.shapes...)
 			x := c.RunAs("less or equal", Bool, shape, nil, in[small], in[great])

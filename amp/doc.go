@@ -1,5 +1,10 @@
-// Package amp is for training in 16-bit floats. It has the loss scaling that float16 needs,
-// which optim.Window applies:
+// Package amp is for training in mixed precision. Autocast, an option of a scope or a
+// block, runs products in a 16-bit type and keeps parameters and what is delicate in
+// float32:
+//
+//	dev.Train(ctx, step, amp.Autocast(snug.BFloat16))
+//
+// float16 needs loss scaling beside it, which optim.Window applies:
 //
 //	scaler := amp.NewScaler(amp.DefaultScaler())
 //	w := optim.NewWindow(opt, optim.WindowConfig{Scaler: scaler})
@@ -8,6 +13,6 @@
 // steps. One with a gradient that is not finite is skipped, and the scale falls; after a
 // number of good ones it grows. bfloat16 has float32's range and needs no scaler.
 //
-// What does not work yet: autocast. Operations compute in the type of their inputs; a model
-// is in a 16-bit type as a whole, by nn.SetDType, or casts by hand.
+// A model can also be in a 16-bit type as a whole, by nn.SetDType. Stochastic rounding for
+// its updates is not there yet. On the CPU 16-bit types save memory, not time.
 package amp

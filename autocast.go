@@ -1,0 +1,127 @@
+package snug
+
+import (
+	"fmt"
+
+	"github.com/snug-ml/snug/memory"
+)
+
+// precision is what an operation wants of its float inputs under autocast.
+type precision uint8
+
+const (
+	asIs       precision = iota // whatever they are: also of operations made outside
+	low                         // products: the low type, whose sums are float32 all the same
+	full                        // what loses too much in 16 bits: float32
+	widest                      // operations of several inputs: the widest one's type
+	likeFirst                   // in place: the first input's type
+	firstApart                  // a normalization: the first as it is, the others float32
+)
+
+// Autocast has products inside run in a 16-bit type, what loses too much in it run in
+// float32, and what joins tensors in the widest type that comes. Float32 switches it off.
+// For package amp.
+func Autocast(d DType) Option {
+	o := Option{kind: "autocast", set: func(m *mode) { m.autocast = d }}
+	if d != Float32 && !d.Half() {
+		o.err = fmt.Errorf("autocast to %s: bfloat16, float16, or float32 for none wanted", d)
+	}
+	return o
+}
+
+// cast prepares an operation's inputs. A cast is no operation of its own: it shares the
+// slot of what it casts, and a gradient is cast when it is added there. So the gradients
+// of parameters gather in their own type.
+func (s *Scope) cast(p precision, in []*Tensor) {
+	to := s.frame.mode.autocast
+	if to == Float32 || p == asIs || s.err != nil {
+		return
+	}
+	rest := in
+	switch p {
+	case full:
+		to = Float32
+	case widest:
+		to = in[0].dtype
+		for _, t := range in[1:] {
+			if t.dtype.Float() && (wider(t.dtype, to) || !to.Float()) {
+				to = t.dtype
+			}
+		}
+	case likeFirst:
+		to, rest = in[0].dtype, in[1:]
+	case firstApart:
+		to, rest = Float32, in[1:]
+	}
+	for i, t := range rest {
+		// Float64 was asked for and stays.
+		if t.dtype.Float() && t.dtype != to && (t.dtype != Float64 || p == likeFirst) && to.Float() {
+			rest[i] = s.castTo(t, to)
+		}
+	}
+}
+
+func wider(a, b DType) bool {
+	if a.Half() && b.Half() { // of the two neither holds the other
+		return false
+	}
+	return a.Size() > b.Size()
+}
+
+// inFull makes operations that autocast runs in float32. One in place keeps its input's
+// type.
+func inFull(apart, inPlace *Op) (*Op, *Op) {
+	apart.precision = full
+	return apart, inPlace
+}
+
+type castKey struct {
+	st      *storage
+	version int
+	to      DType
+}
+
+// castTo is t in another type. A parameter is cast once a scope, all of it, and views of
+// it are taken of that; others are cast anew.
+func (s *Scope) castTo(t *Tensor, to DType) *Tensor {
+	if s.skip || t.st == nil {
+		y := s.blank(to, t.shape)
+		y.slot = t.slot
+		return y
+	}
+	if !t.st.fixed {
+		y := s.inType(t, to)
+		y.slot = t.slot
+		return y
+	}
+	key := castKey{t.st, t.st.version, to}
+	base := s.casts[key]
+	if base == nil {
+		all := &Tensor{s: s, dtype: t.dtype, shape: []int{int(t.st.bytes) / t.dtype.Size()}, strides: []int{1}, st: t.st}
+		inner, cat := s.frame, s.cat
+		for s.frame.up != nil { // it lives as long as the scope
+			s.frame = s.frame.up
+		}
+		s.cat = memory.Casts
+		base = s.inType(all, to)
+		s.frame, s.cat = inner, cat
+		if s.err != nil {
+			return s.blank(to, t.shape)
+		}
+		base.st.fixed = true // not written, not offloaded
+		if s.casts == nil {
+			s.casts = map[castKey]*Tensor{}
+		}
+		s.casts[key] = base
+	}
+	y := base.alias()
+	y.shape, y.strides, y.off, y.slot = t.shape, t.strides, t.off, t.slot
+	return y
+}
+
+// inType is a copy of t in another type, unrecorded.
+func (s *Scope) inType(t *Tensor, to DType) *Tensor {
+	y := s.result(to, t.shape)
+	s.kernel("cast", nil, [3]uint64{}, []*Tensor{y}, t)
+	return y
+}
