@@ -1,6 +1,7 @@
 package nn_test
 
 import (
+	ctx "context"
 	"errors"
 	"fmt"
 	"math"
@@ -234,4 +235,46 @@ func TestCorrect(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// A language model's head: 256 rows of 50257 classes.
+func BenchmarkCrossEntropy(b *testing.B) {
+	d := open(b)
+	const rows, classes = 256, 50257
+	for b.Loop() {
+		if err := d.Train(b.Context(), func(s *snug.Scope) error {
+			x := snug.Full(s, 0.5, snug.Float32, rows, classes).Track()
+			return nn.CrossEntropy(x, snug.Zeros(s, snug.Int64, rows)).Backward()
+		}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(rows*b.N)/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(float64(d.Memory().Stats().Peak.Allocated), "peak-B")
+}
+
+// The mean goes over the rows that count, and the loss says how many those are.
+func ExampleCrossEntropyConfig_Loss() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	err = d.Infer(ctx.Background(), func(s *snug.Scope) error {
+		logits := snug.Zeros(s, snug.Float32, 4, 10)
+		target := snug.Upload(s, []int{3, -100, 0, -100}, 4)
+		loss, count := nn.DefaultCrossEntropy().Loss(logits, target)
+		l, err := loss.Item()
+		if err != nil {
+			return err
+		}
+		n, err := count.Item()
+		fmt.Printf("%.4f over %v rows\n", l, n)
+		return err
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output: 2.3026 over 2 rows
 }

@@ -1,7 +1,9 @@
 package nn_test
 
 import (
+	ctx "context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -366,4 +368,56 @@ func get(t testing.TB, p *snug.Param) []float64 {
 		t.Fatal(err)
 	}
 	return v
+}
+
+func ExampleLerp() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	layer := func(v float64) *nn.Linear {
+		return &nn.Linear{Weight: snug.NewParam(snug.Const(v), 1, 2)}
+	}
+	model, average := layer(1), layer(0)
+	for _, m := range []any{model, average} {
+		if err := nn.Init(ctx.Background(), d, m, snug.NewRand(1)); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	for range 2 { // after each step
+		if err := nn.Lerp(average, model, 0.25); err != nil {
+			fmt.Println(err)
+		}
+	}
+	v, err := snug.GetParam[float32](average.Weight)
+	fmt.Println(v, err)
+	// Output: [0.4375 0.4375] <nil>
+}
+
+func ExampleMean() {
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	m := nn.NewMean()
+	if err := nn.Init(ctx.Background(), d, m, nil); err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = d.Infer(ctx.Background(), func(s *snug.Scope) error {
+		m.Add(snug.Full(s, 2, snug.Float32), 1) // a loss over one sample
+		m.Add(snug.Full(s, 3, snug.Float32), 3) // and one over three
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(m.Take())
+	// Output: 2.75 <nil>
 }

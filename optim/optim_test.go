@@ -398,3 +398,30 @@ func TestOptimizerNumbers(t *testing.T) {
 }
 
 var ctx = context.Background()
+
+func BenchmarkStep(b *testing.B) {
+	const n = 1 << 22
+	for name, o := range optimizers {
+		b.Run(name, func(b *testing.B) {
+			d, p := open(b), snug.NewParam(snug.Const(1), n)
+			if err := nn.Init(b.Context(), d, p, snug.NewRand(1)); err != nil {
+				b.Fatal(err)
+			}
+			o, err := o.make(one("w", p))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				b.StopTimer()
+				if err := d.Train(b.Context(), func(s *snug.Scope) error { return p.In(s).Sum().Backward() }); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if err := o.Step(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/param")
+		})
+	}
+}

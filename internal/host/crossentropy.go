@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -110,22 +111,23 @@ func crossEntropy[T float32 | float64](a *driver.Args) {
 	rows, n := len(c.target), lastDim(&a.In[0])
 	smooth := a.F[0]
 	total := sumRows(a.Threads, rows, n, func(lo, hi int) (sum float64) {
-		var buf [chunk]T
+		var buf, exps [chunk]T
 		for row := lo; row < hi; row++ {
 			at := row * n
-			top := math.Inf(-1)
+			top := T(math.Inf(-1))
 			for i := at; i < at+n; i += chunk {
 				for _, v := range read(buf[:], i, min(i+chunk, at+n)) {
-					top = max(top, float64(v))
+					if v > top { // a NaN shows in the sum
+						top = v
+					}
 				}
 			}
-			exps := 0.0
+			var all float64
 			for i := at; i < at+n; i += chunk {
-				for _, v := range read(buf[:], i, min(i+chunk, at+n)) {
-					exps += math.Exp(float64(v) - top)
-				}
+				part := read(buf[:], i, min(i+chunk, at+n))
+				all += sumExp(exps[:len(part)], part, top)
 			}
-			l := top + math.Log(exps)
+			l := float64(top) + math.Log(all)
 			lse[row] = T(l)
 			class, w := c.of(row)
 			if class < 0 {
@@ -137,7 +139,7 @@ func crossEntropy[T float32 | float64](a *driver.Args) {
 			if smooth == 0 {
 				continue
 			}
-			var all float64 // Σ weight·(ln Σeˣ − x)
+			all = 0 // Σ weight·(ln Σeˣ − x)
 			for i := at; i < at+n; i += chunk {
 				part := read(buf[:], i, min(i+chunk, at+n))
 				if c.weight == nil {
@@ -155,6 +157,21 @@ func crossEntropy[T float32 | float64](a *driver.Args) {
 		return sum
 	})
 	driver.Of[T](&a.Out[0])[0] = T(total / divisor(&a.In[2], a.F[1] != 0))
+}
+
+// sumExp is dst = e^(x − shift), and its sum.
+func sumExp[T float32 | float64](dst, x []T, shift T) (sum float64) {
+	if d, ok := any(dst).([]float32); ok {
+		kern.ExpShiftRow(d, any(x).([]float32), float32(shift))
+		return kern.SumRow(d)
+	}
+	x = x[:len(dst)]
+	for i, v := range x {
+		e := math.Exp(float64(v - shift))
+		dst[i] = T(e)
+		sum += e
+	}
+	return sum
 }
 
 // classesOf has the weights, if there are some, from the input at.
@@ -187,10 +204,10 @@ func crossEntropyBackward[T float32 | float64](a *driver.Args) {
 	par.Range(a.Threads, rows, channelGrain(n), func(lo, hi int) {
 		var in, out [chunk]T
 		for row := lo; row < hi; row++ {
-			at, l := row*n, float64(lse[row])
+			at := row * n
 			class, w := c.of(row)
 			one := (1 - smooth) * w * dy
-			all := one + every*weights // of the softmax
+			all := T(one + every*weights) // of the softmax
 			for i := at; i < at+n; i += chunk {
 				end := min(i+chunk, at+n)
 				dst := out[:end-i]
@@ -200,8 +217,9 @@ func crossEntropyBackward[T float32 | float64](a *driver.Args) {
 				if class < 0 {
 					clear(dst)
 				} else {
-					for j, v := range read(in[:], i, end) {
-						dst[j] = T(all * math.Exp(float64(v)-l))
+					sumExp(dst, read(in[:], i, end), lse[row])
+					for j := range dst {
+						dst[j] *= all
 					}
 					switch {
 					case every == 0:

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -77,6 +78,10 @@ func sgdMomentum[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	rate, decay, mu, damp, nesterov := T(f[0]), T(f[1]), T(f[2]), T(f[3]), f[4] != 0
 	m := s[0][:len(w)]
 	g = g[:len(w)]
+	if w, ok := any(w).([]float32); ok && damp == 1 && !nesterov {
+		kern.SGDRow(w, any(g).([]float32), any(m).([]float32), &kern.SGD{Rate: float32(rate), Momentum: float32(mu), Decay: float32(decay)})
+		return
+	}
 	for i := range w {
 		d := g[i] + decay*w[i]
 		v := mu*m[i] + damp*d
@@ -97,6 +102,12 @@ func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	keep := T(1 - f[0]*f[7])
 	m, v := s[0][:len(w)], s[1][:len(w)]
 	g = g[:len(w)]
+	if w, ok := any(w).([]float32); ok && decay == 0 && s[2] == nil {
+		kern.AdamWRow(w, any(g).([]float32), any(m).([]float32), any(v).([]float32), &kern.AdamW{
+			Beta1: float32(f[2]), Beta2: float32(f[3]), Keep: float32(keep), Step: float32(size), Root: float32(root), Eps: float32(eps),
+		})
+		return
+	}
 	for i := range w {
 		x := w[i] * keep
 		d := g[i] + decay*x
