@@ -18,7 +18,7 @@ import (
 func main() { run.Main(train) }
 
 func train(ctx context.Context, args []string, out io.Writer) error {
-	flags, what := run.Flags{Epochs: 2, Batch: 128}, classify.Data{}
+	flags, what := run.Flags{Epochs: 3, Batch: 64}, classify.Data{}
 	fs := flag.NewFlagSet("resnet", flag.ContinueOnError)
 	flags.Register(fs)
 	what.Register(fs)
@@ -41,7 +41,7 @@ func train(ctx context.Context, args []string, out io.Writer) error {
 	defer dev.Close()
 	return classify.Run(ctx, dev, out, classify.Task{
 		Flags: flags, Model: model, Train: train, Test: test,
-		SGD: optim.SGDConfig{LR: 0.2, Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4},
+		SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4},
 	})
 }
 

@@ -73,8 +73,13 @@ func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 	})
 	defer window.Drop()
 
-	// Images come as bytes, in another order each epoch, and are normalized on the device.
-	mean, std, err := data.MeanStd(t.Train)
+	// Images come as bytes, in another order each epoch, and are normalized on the device,
+	// by what some of them say of all.
+	some, err := data.Part(t.Train, 0, min(2000, t.Train.Len()))
+	if err != nil {
+		return err
+	}
+	mean, std, err := data.MeanStd(some)
 	if err != nil {
 		return err
 	}

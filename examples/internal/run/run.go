@@ -37,7 +37,7 @@ func report(w io.Writer, err error) int {
 		fmt.Fprintln(w, "stopped")
 		return 130
 	case errors.As(err, &oom):
-		fmt.Fprintf(w, "%v\n\n%s", err, oom.Report())
+		fmt.Fprint(w, oom.Report()) // begins with what the error says
 		return 1
 	}
 	fmt.Fprintln(w, err)
