@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +19,9 @@ import (
 // makes them, and two models made of those.
 
 var bg = context.Background()
+
+// full asks for what is too long for every change: make full.
+var full = os.Getenv("SNUG_FULL") != ""
 
 func open(t testing.TB) *snug.Device {
 	t.Helper()
