@@ -213,28 +213,3 @@ func (s *Scope) again(e *entry, b *backward) {
 	s.walk(mark, b)
 	s.replaying--
 }
-
-// offload moves what these entries saved to the host, but no parameter and no result.
-func (s *Scope) offload(tape []*entry, min int64, results []*Tensor) error {
-	var move func([]save) error
-	move = func(saved []save) error {
-		for _, v := range saved {
-			if err := move(v.needs); err != nil {
-				return err
-			}
-			result := slices.ContainsFunc(results, func(y *Tensor) bool { return y.st == v.st })
-			if st := v.st; v.from == nil && !st.fixed && !result && st.mem != nil && st.bytes >= min {
-				if err := st.offload(); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	for _, e := range tape {
-		if err := move(e.saved); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -93,32 +93,6 @@ func (st *storage) pinned() {
 	}
 }
 
-// offload moves the bytes to the host; fetch, at the next use, back.
-func (st *storage) offload() error {
-	b, err := st.dev.host.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
-	if err != nil {
-		return err
-	}
-	copy(b.Bytes(), st.mem.Bytes())
-	st.dev.mem.Free(st.mem)
-	st.mem, st.away = nil, b
-	return nil
-}
-
-func (s *Scope) fetch(st *storage) error {
-	if st.away == nil {
-		return nil
-	}
-	b, err := s.block(st.bytes, memory.Activations, st.at)
-	if err != nil {
-		return err
-	}
-	copy(b.Bytes(), st.away.Bytes())
-	st.dev.host.Free(st.away)
-	st.mem, st.away = b, nil
-	return nil
-}
-
 func (s *Scope) block(bytes int64, c memory.Category, at *site) (*memory.Block, error) {
 	return s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer})
 }
