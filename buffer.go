@@ -82,7 +82,9 @@ func (m *Mark) Restore() {
 		m.rand.SetPosition(m.tick)
 	}
 	for p, st := range m.bufs {
-		p.replace(st.hold())
+		if p.dev != nil { // it has not been closed since
+			p.replace(st.hold())
+		}
 	}
 	m.Release()
 }
