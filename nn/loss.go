@@ -38,24 +38,7 @@ func CrossEntropy(logits, target *snug.Tensor) *snug.Tensor {
 // p·((1−s)·w[t] + s/C·Σw) − s/C·w − (1−s)·w[t] at t. Saved are the logits, the target and
 // one number a row.
 func (c CrossEntropyConfig) Loss(logits, target *snug.Tensor) (loss, count *snug.Tensor) {
-	s, classes := logits.Scope(), logits.Dim(-1)
-	var weight []snug.Operand
-	switch {
-	case !(c.Smoothing >= 0 && c.Smoothing < 1):
-		s.Fail("cross entropy", fmt.Errorf("smoothing %v, one in [0,1) wanted", c.Smoothing))
-	case c.Weight != nil && len(c.Weight) != classes:
-		s.Fail("cross entropy", fmt.Errorf("%w: %d weights for %d classes", snug.ErrShape, len(c.Weight), classes))
-	case c.Weight != nil:
-		weight = []snug.Operand{snug.Upload(s, c.Weight, classes)}
-	}
-	f := []float64{c.Smoothing, 0}
-	if c.Sum {
-		f[1] = 1
-	}
-	for _, t := range c.Ignore {
-		f = append(f, float64(t))
-	}
-	count = classCount(classes, c.Ignore, append([]snug.Operand{target}, weight...)...)
+	f, weight, count := c.prepare(logits.Dim(-1), target)
 	names := []string{"logits", "target", "count", "weight"}[:3+len(weight)]
 	loss = snug.Apply(&snug.Op{
 		Name:  "cross entropy",
@@ -80,6 +63,28 @@ func (c CrossEntropyConfig) Loss(logits, target *snug.Tensor) (loss, count *snug
 		},
 	}, append([]snug.Operand{logits, target, count}, weight...)...)
 	return loss, count
+}
+
+// prepare is what the kernels of a cross entropy over classes get: their numbers, the
+// classes' weights, if there are some, and the count.
+func (c CrossEntropyConfig) prepare(classes int, target *snug.Tensor) (f []float64, weight []snug.Operand, count *snug.Tensor) {
+	s := target.Scope()
+	switch {
+	case !(c.Smoothing >= 0 && c.Smoothing < 1):
+		s.Fail("cross entropy", fmt.Errorf("smoothing %v, one in [0,1) wanted", c.Smoothing))
+	case c.Weight != nil && len(c.Weight) != classes:
+		s.Fail("cross entropy", fmt.Errorf("%w: %d weights for %d classes", snug.ErrShape, len(c.Weight), classes))
+	case c.Weight != nil:
+		weight = []snug.Operand{snug.Upload(s, c.Weight, classes)}
+	}
+	f = []float64{c.Smoothing, 0}
+	if c.Sum {
+		f[1] = 1
+	}
+	for _, t := range c.Ignore {
+		f = append(f, float64(t))
+	}
+	return f, weight, classCount(classes, c.Ignore, append([]snug.Operand{target}, weight...)...)
 }
 
 // NLL is the mean of −x[target] over the rows of x, logarithms of probabilities [… classes],

@@ -46,7 +46,16 @@ func NewGPT(c GPTConfig) *GPT {
 	return m
 }
 
-func (m *GPT) Forward(x *snug.Tensor) *snug.Tensor {
+func (m *GPT) Forward(x *snug.Tensor) *snug.Tensor { return m.Head.Forward(m.Hidden(x)) }
+
+// Loss is nn.CrossEntropy(m.Forward(x), target) for target [n t], up to rounding, without
+// the logits in memory: see nn.LinearCrossEntropy.
+func (m *GPT) Loss(x, target *snug.Tensor) *snug.Tensor {
+	return nn.LinearCrossEntropy(m.Hidden(x), m.Head.Weight, nil, target)
+}
+
+// Hidden is what the head is applied to, [n t width].
+func (m *GPT) Hidden(x *snug.Tensor) *snug.Tensor {
 	s, t := x.Scope(), x.Dim(-1)
 	if most := m.Pos.Weight.Shape()[0]; t > most {
 		s.Fail("gpt", fmt.Errorf("%w: %d tokens for a context of %d", snug.ErrShape, t, most))
@@ -55,7 +64,7 @@ func (m *GPT) Forward(x *snug.Tensor) *snug.Tensor {
 	for _, b := range m.Blocks {
 		h = snug.Block(b.Forward, h)
 	}
-	return m.Head.Forward(m.LN.Forward(h))
+	return m.LN.Forward(h)
 }
 
 // GPTBlock is attention and an MLP, each added to its input and normalized before.
