@@ -39,6 +39,7 @@ type Pool struct {
 	grower  Grower // nil: segments do not grow
 	cfg     Config
 	limit   int64
+	trim    int64 // 0: none
 	made    int // segments so far
 	segs    []*segment
 	classes []*class
@@ -93,6 +94,15 @@ func (p *Pool) SetLimit(bytes int64) {
 
 // SetFraction is SetLimit to a part of the device's own limit; 1 sets no other.
 func (p *Pool) SetFraction(f float64) { p.SetLimit(int64(f * float64(p.cfg.LimitBytes))) }
+
+// SetTrim keeps the cache from growing beyond what is of use: where more memory of the
+// device would bring reserved bytes above so many, cached segments go back first. 0 sets
+// no threshold. It bounds nothing that is in use.
+func (p *Pool) SetTrim(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.trim = bytes
+}
 
 // Alloc returns a block, or an *OutOfMemoryError after the whole failure chain: cached
 // blocks; pending frees; more memory from the device; waiting for pending frees and
@@ -170,6 +180,12 @@ func (p *Pool) obtain(size int64, in *class) (*chunk, error) {
 		p.settle(false)
 		if c := in.find(size); c != nil {
 			return c, nil
+		}
+	}
+	if p.trim > 0 && p.stats.Reserved+roundUp(size, granule) > p.trim {
+		before := p.stats.Reserved
+		if p.empty(); p.stats.Reserved < before {
+			p.stats.Trims++
 		}
 	}
 	if c, _ := p.grow(size, in); c != nil {
