@@ -48,6 +48,10 @@ func (e *entry) drop() {
 		v.drop()
 	}
 	e.saved = nil
+	e.dropGrads()
+}
+
+func (e *entry) dropGrads() {
 	for _, l := range e.out {
 		l.drop()
 	}
@@ -60,6 +64,7 @@ type backward struct {
 	weight float64
 	into   func(*Param) bool
 	onGrad func(*Param) error
+	retain bool
 	loss   *held
 	at     *site
 }
@@ -75,6 +80,10 @@ func Into(ps iter.Seq2[string, *Param]) BackwardOption {
 
 // OnGrad is called when a parameter's gradient is final: all uses, recomputed ones too.
 func OnGrad(fn func(*Param) error) BackwardOption { return func(b *backward) { b.onGrad = fn } }
+
+// Retain leaves all that led to the loss for another Backward, and keeps the memory. What
+// is tracked gets no gradient from this one; those of parameters are OnGrad's to free.
+func Retain() BackwardOption { return func(b *backward) { b.retain = true } }
 
 // Weight multiplies the gradients, as if the loss had been scaled.
 func Weight(w float64) BackwardOption { return func(b *backward) { b.weight = w } }
@@ -137,7 +146,7 @@ func (s *Scope) walk(mark int, b *backward) {
 					l.want = b.into(l.param)
 					l.left++
 				}
-				l.want = l.want || l.leaf
+				l.want = l.want || l.leaf && !b.retain
 				e.want = e.want || l.want
 			}
 		}
@@ -147,12 +156,14 @@ func (s *Scope) walk(mark int, b *backward) {
 	}
 	var rest []*entry // of other losses
 	for i, e := range slices.Backward(tape) {
-		if !leads[i] {
+		if !leads[i] || b.retain {
 			rest = append(rest, e)
+		}
+		if !leads[i] {
 			continue
 		}
 		for _, h := range e.outs { // its results: what is still to be read of them is saved
-			if h != nil && !h.keep && h != b.loss {
+			if h != nil && !h.keep && h != b.loss && !b.retain {
 				h.st.freed = b.at
 				h.drop()
 			}
@@ -163,8 +174,12 @@ func (s *Scope) walk(mark int, b *backward) {
 		if s.err != nil {
 			return // the scope frees the rest
 		}
-		e.drop()
-		e.done = b.at
+		if b.retain {
+			e.dropGrads()
+		} else {
+			e.drop()
+			e.done = b.at
+		}
 		for _, l := range e.in {
 			if l != nil && l.param != nil {
 				if l.left--; l.left == 0 && l.want && b.onGrad != nil && s.replaying == 0 {

@@ -21,6 +21,7 @@ type WindowConfig struct {
 	ClipNorm float64 // the greatest norm of a window's gradients, as one vector
 	Schedule Schedule
 	Scaler   Scaler
+	TwoPass  bool // BackwardStep clips and unscales by a backward pass of its own, which only measures
 }
 
 // Result is what a window came to.
@@ -95,24 +96,16 @@ func (w *Window) Step() (Result, error) {
 		return r, nil
 	}
 	by := 1 / (w.count * w.scale)
-	if w.c.ClipNorm > 0 || w.c.Scaler != nil {
+	if w.wholeNorm() {
 		norm, bad, err := gradNorm(w.o.Params())
+		if err == nil {
+			by, err = w.judge(&r, norm, by, bad)
+		}
 		if err != nil {
 			return r, fmt.Errorf("window: %w", err)
 		}
-		r.Norm = norm * by
-		if w.c.Scaler != nil {
-			err = w.c.Scaler.Report(w.scale, bad == "")
-		} else if bad != "" {
-			err = errors.New("a gradient is not finite")
-		}
-		switch {
-		case err != nil:
-			return r, fmt.Errorf("window: %w; the first gradient is that of %s%s", err, bad, w.loss())
-		case bad != "":
+		if bad != "" {
 			return r, w.zero()
-		case w.c.ClipNorm > 0 && r.Norm > w.c.ClipNorm:
-			by *= w.c.ClipNorm / r.Norm
 		}
 	}
 	if err := each(w.o.Params(), "scale", by); err != nil {
@@ -125,6 +118,28 @@ func (w *Window) Step() (Result, error) {
 	r.Stepped = true
 	w.end()
 	return r, nil
+}
+
+// wholeNorm reports whether a step needs the norm of all gradients before it begins.
+func (w *Window) wholeNorm() bool { return w.c.ClipNorm > 0 || w.c.Scaler != nil }
+
+// judge takes the norm of all gradients and the name of one that is not finite, and gives
+// what gradients are multiplied by in the end.
+func (w *Window) judge(r *Result, norm, by float64, bad string) (float64, error) {
+	r.Norm = norm * by
+	var err error
+	if w.c.Scaler != nil {
+		err = w.c.Scaler.Report(w.scale, bad == "")
+	} else if bad != "" {
+		err = errors.New("a gradient is not finite")
+	}
+	if err != nil {
+		return by, fmt.Errorf("%w; the first gradient is that of %s%s", err, bad, w.loss())
+	}
+	if w.c.ClipNorm > 0 && r.Norm > w.c.ClipNorm {
+		by *= w.c.ClipNorm / r.Norm
+	}
+	return by, nil
 }
 
 // loss says what is known of it.
@@ -142,66 +157,6 @@ func (w *Window) rate() {
 	if w.c.Schedule != nil {
 		w.o.SetRate(w.c.Schedule(w.o.Steps()))
 	}
-}
-
-// BackwardStep is the last micro-batch's Backward and Step in one, inside the scope: each
-// parameter is updated, and its gradient freed, as soon as that is final. The bits are the
-// same. It refuses ClipNorm and a Scaler, which need all gradients at once. A failure of
-// the scope after the first update is snug.ErrTorn.
-func (w *Window) BackwardStep(loss *snug.Tensor, count float64) (Result, error) {
-	s := loss.Scope()
-	w.begin(loss, count)
-	total := w.count + w.open + count
-	r := Result{Count: total, Scale: 1}
-	o, ok := w.o.(interface {
-		begin()
-		cancel()
-		one(*snug.Param) error
-	})
-	switch {
-	case w.c.ClipNorm > 0 || w.c.Scaler != nil:
-		s.Fail("backward step", errors.New("clipping and scaling need all gradients at once: use Backward and Step"))
-	case !ok:
-		s.Fail("backward step", fmt.Errorf("%T does not step one parameter at a time: use Backward and Step", w.o))
-	}
-	for _, p := range w.o.Params() {
-		if err := p.Ready(); errors.Is(err, snug.ErrIncomplete) {
-			s.Fail("backward step", err)
-		}
-	}
-	if s.Err() != nil {
-		return r, s.Err()
-	}
-	if s.OnSuccess(w.end); total == 0 {
-		return r, nil
-	}
-	w.rate()
-	o.begin()
-	step := func(p *snug.Param) error {
-		if !p.HasGrad() {
-			return nil
-		}
-		if err := p.UpdateGrad("scale", 1/total); err != nil {
-			return err
-		}
-		return o.one(p)
-	}
-	if count > 0 {
-		loss.Backward(snug.Into(w.o.Params()), snug.Weight(count), snug.OnGrad(step))
-	}
-	for _, p := range w.o.Params() { // what only earlier micro-batches have reached
-		if p.HasGrad() && s.Err() == nil {
-			s.Fail("backward step", p.Finish(s, step))
-		}
-	}
-	if err := s.Err(); err != nil {
-		if !errors.Is(err, snug.ErrTorn) {
-			o.cancel()
-		}
-		return r, err
-	}
-	r.Stepped = true
-	return r, nil
 }
 
 // Drop undoes the window: gradients, buffers and random position as at its start.
