@@ -32,7 +32,7 @@ func SetParam[T Number](p *Param, v []T) error {
 	}
 	return p.alone(func() error {
 		st := p.st
-		if p.buffer { // a window may hold the old value
+		if p.buffer && st.refs.Load() > 1 { // a window holds the old value
 			b, err := p.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: p.cat, Owner: p.st.at})
 			if err != nil {
 				return fmt.Errorf("set %s: %w", p.name, err)

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/memory"
+	"github.com/snug-ml/snug/optim"
+)
+
+// Job is a training step.
+type Job struct {
+	Optimizer optim.Optimizer // ours, or one with MarshalJSON and UnmarshalJSON for its number of steps
+	Batch     int             // samples of one step
+	// Loss is the mean over so many samples, whichever. It must not ask a loader for them:
+	// it runs many times.
+	Loss    func(s *snug.Scope, micro int) *snug.Tensor
+	Options []snug.Option // of the scopes that Loss runs in, such as snug.Random
+}
+
+// Plan is what Fit has found.
+type Plan struct {
+	Trial
+	Trials []Trial // all sizes tried, in order
+}
+
+// Fit is the largest micro-batch whose step keeps what the device reserves, for whatever,
+// within budgetBytes. Where one sample does not fit, the error is memory.ErrOutOfMemory, with
+// the trial's report.
+func Fit(ctx context.Context, d *snug.Device, budgetBytes int64, j Job) (*Plan, error) {
+	if budgetBytes <= 0 {
+		return nil, fmt.Errorf("plan: a budget of %d bytes", budgetBytes)
+	}
+	if err := j.check(); err != nil {
+		return nil, err
+	}
+	limit := d.Memory().Limit()
+	defer func() {
+		d.Memory().SetLimit(limit)
+		d.Memory().EmptyCache()
+	}()
+	d.Memory().EmptyCache()
+	if r := d.Memory().Stats().Reserved; r > budgetBytes {
+		return nil, fmt.Errorf("plan: %w: %s are reserved before the step, %s is the budget", memory.ErrOutOfMemory, memory.FormatBytes(r), memory.FormatBytes(budgetBytes))
+	}
+	d.Memory().SetLimit(min(limit, budgetBytes))
+	p := &Plan{}
+	var last error // out of memory
+	for fits, fails := 0, j.Batch+1; fails-fits > 1; {
+		micro := (fits + fails) / 2
+		if len(p.Trials) == 0 {
+			micro = j.Batch
+		}
+		t, err := Try(ctx, d, j, micro)
+		switch {
+		case err == nil:
+			fits, p.Trial = micro, t
+		case errors.As(err, &t.OutOfMemory) && micro > 1:
+			fails, last = micro, err
+		case last != nil && ctx.Err() == nil && t.OutOfMemory == nil: // such as batch norm's, of one sample
+			return nil, fmt.Errorf("%w; after %w", err, last)
+		default:
+			return nil, err
+		}
+		p.Trials = append(p.Trials, t)
+	}
+	return p, nil
+}
+
+// Trial is a step that was run. Bytes include all that was on the device before.
+type Trial struct {
+	Micro       int
+	Peak        int64                    // of bytes in blocks
+	Reserved    int64                    // at most, of the device: what a limit bounds
+	OutOfMemory *memory.OutOfMemoryError // in Plan.Trials: why it did not fit; nil: it did
+}
+
+// Try runs one step of micro samples at a time and undoes it. Running out of memory is an
+// error; the Trial then says how far it got.
+func Try(ctx context.Context, d *snug.Device, j Job, micro int) (Trial, error) {
+	t := Trial{Micro: micro}
+	if err := j.check(); err != nil {
+		return t, err
+	}
+	if micro < 1 || micro > j.Batch {
+		return t, fmt.Errorf("plan: micro-batches of %d samples of %d", micro, j.Batch)
+	}
+	d.Memory().EmptyCache()
+	d.Memory().ResetPeak()
+	err := j.step(ctx, d, micro, func() {
+		peak := d.Memory().Stats().Peak
+		t.Peak, t.Reserved = peak.Allocated, peak.Reserved
+	})
+	if err != nil {
+		err = fmt.Errorf("plan: micro-batches of %d samples of %d: %w", micro, j.Batch, err)
+	}
+	return t, err
+}
+
+func (j *Job) check() error {
+	if j.Batch < 1 {
+		return fmt.Errorf("plan: a batch of %d samples", j.Batch)
+	}
+	if _, err := stepsOf(j.Optimizer); err != nil {
+		return err
+	}
+	for name, p := range j.Optimizer.Params() {
+		if p.HasGrad() {
+			return fmt.Errorf("plan: %s has a gradient: %w by a window that has begun", name, snug.ErrInUse)
+		}
+	}
+	return nil
+}
+
+// sizes are the micro-batches that differ in what they meet: the first, the second, which
+// adds to gradients, and what is left over.
+func (j *Job) sizes(micro int) []int {
+	s := []int{micro}
+	if j.Batch >= 2*micro {
+		s = append(s, micro)
+	}
+	if rest := j.Batch % micro; rest > 0 {
+		s = append(s, rest)
+	}
+	return s
+}
