@@ -105,8 +105,8 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 	}
 	s.fail(s.site("block"), err)
 	s.needs(true) // its arguments may be saved
-	min := m.offload
-	m.offload = 0 // only the outermost one moves what it saved
+	away := m.offload
+	m.offload = nil // only the outermost one moves what it saved
 	mark := len(s.tape)
 	var ys []*Tensor
 	if chosen := outer.recompute.next() || m.here; chosen && m.record && s.ok("block") {
@@ -116,8 +116,8 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 		ys = fn(x...)
 		s.pop(ys...)
 	}
-	if min > 0 && s.err == nil {
-		s.fail(s.site("offload"), s.offload(s.tape[mark:], min, ys))
+	if away != nil && s.err == nil {
+		s.fail(s.site("offload"), s.offload(s.tape[mark:], away, ys))
 	}
 	return ys
 }

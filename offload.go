@@ -1,22 +1,145 @@
 package snug
 
 import (
+	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/snug-ml/snug/memory"
 )
 
-// offload moves what these entries saved to the host, but no parameter and no result.
-func (s *Scope) offload(tape []*entry, min int64, results []*Tensor) error {
-	var move func([]save) error
-	move = func(saved []save) error {
+// offloading is what OffloadSaved asked for.
+type offloading struct {
+	min, ahead int64
+}
+
+// OffloadSaved moves what the outermost Blocks inside save, in storages of at least
+// minBytes, to the host until backward reads it; up to aheadBytes of the device are for
+// copies under way. For package offload.
+func OffloadSaved(minBytes, aheadBytes int64) Option {
+	o := &offloading{minBytes, aheadBytes}
+	return Option{kind: "offload", set: func(m *mode) { m.offload = o }}
+}
+
+// traffic is what a scope moves between the device and the host. Copies run beside the
+// computation, one after the other. What is allocated and freed, and when, the scope's
+// goroutine decides, by sizes and order alone: a dry run decides the same.
+type traffic struct {
+	ahead int64           // that bytes may be
+	bytes int64           // of moves
+	moves []*move         // in order
+	last  <-chan struct{} // of the latest copy
+	next  int             // what the tape saved from here on is on the device, or comes
+}
+
+// move is a storage that is on the device and on the host: leaving until it has to make
+// room, or coming until it is used.
+type move struct {
+	st   *storage
+	of   *traffic
+	out  bool
+	done chan struct{}
+	err  error // once done
+}
+
+func (t *traffic) start(st *storage, out bool) {
+	m := &move{st: st, of: t, out: out, done: make(chan struct{})}
+	st.move = m
+	t.moves = append(t.moves, m)
+	t.bytes += st.bytes
+	if !st.dev.values {
+		close(m.done)
+		return
+	}
+	to, from, before := st.mem.Bytes(), st.away.Bytes(), t.last
+	if out {
+		to, from = from, to
+	}
+	t.last = m.done
+	go func() {
+		defer close(m.done)
+		if before != nil {
+			<-before
+		}
+		m.err = copyBytes(to, from)
+	}()
+}
+
+// copyBytes is copy; where a mapped file's disk fails, that is an error.
+func copyBytes(to, from []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if f := recover(); f != nil {
+			err = fmt.Errorf("offload: %v", f)
+		}
+	}()
+	copy(to, from)
+	return nil
+}
+
+// end waits for the copy and frees one of the two places.
+func (m *move) end(onDevice bool) error {
+	<-m.done
+	st, t := m.st, m.of
+	st.move = nil
+	t.bytes -= st.bytes
+	t.moves = slices.DeleteFunc(t.moves, func(o *move) bool { return o == m })
+	if m.out && m.err != nil { // the device still has it
+		onDevice = true
+	}
+	if onDevice {
+		st.dev.host.Free(st.away)
+		st.away = nil
+	} else {
+		st.dev.mem.Free(st.mem)
+		st.mem = nil
+	}
+	return m.err
+}
+
+// room ends moves to the host, the oldest first, until more bytes may be under way.
+func (t *traffic) room(bytes int64) (bool, error) {
+	for t.bytes+bytes > t.ahead {
+		i := slices.IndexFunc(t.moves, func(m *move) bool { return m.out })
+		if i < 0 {
+			return false, nil
+		}
+		if err := t.moves[i].end(false); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// clear has nothing under way any more, for want of memory on the device.
+func (t *traffic) clear() (bytes int64) {
+	for len(t.moves) > 0 {
+		m := t.moves[0]
+		if m.end(false); m.st.mem == nil {
+			bytes += m.st.bytes
+		}
+	}
+	return bytes
+}
+
+// offload sends what these entries saved to the host, but no parameter and no result.
+func (s *Scope) offload(tape []*entry, o *offloading, results []*Tensor) error {
+	s.traffic.ahead = o.ahead
+	stay := map[*storage]bool{}
+	for _, y := range results {
+		stay[y.st] = true
+	}
+	for _, t := range s.assigned {
+		stay[t.st] = true
+	}
+	var send func([]save) error
+	send = func(saved []save) error {
 		for _, v := range saved {
-			if err := move(v.needs); err != nil {
+			if err := send(v.needs); err != nil {
 				return err
 			}
-			result := slices.ContainsFunc(results, func(y *Tensor) bool { return y.st == v.st })
-			if st := v.st; v.from == nil && !st.fixed && !result && st.mem != nil && st.bytes >= min {
-				if err := st.offload(); err != nil {
+			if st := v.st; v.from == nil && !st.fixed && !stay[st] && st.away == nil && st.bytes >= o.min {
+				if err := s.send(st); err != nil {
 					return err
 				}
 			}
@@ -24,35 +147,84 @@ func (s *Scope) offload(tape []*entry, min int64, results []*Tensor) error {
 		return nil
 	}
 	for _, e := range tape {
-		if err := move(e.saved); err != nil {
+		if err := send(e.saved); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// offload moves the bytes to the host; fetch, at the next use, back.
-func (st *storage) offload() error {
+// send begins st's way to the host.
+func (s *Scope) send(st *storage) error {
+	t := &s.traffic
+	wait, err := t.room(st.bytes)
+	if err != nil {
+		return err
+	}
 	b, err := st.dev.host.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
 	if err != nil {
 		return err
 	}
-	copy(b.Bytes(), st.mem.Bytes())
-	st.dev.mem.Free(st.mem)
-	st.mem, st.away = nil, b
+	st.away = b
+	if t.start(st, true); !wait {
+		return st.move.end(false)
+	}
 	return nil
 }
 
+// fetch has st on the device, to be used. In backward that makes room for what comes next.
 func (s *Scope) fetch(st *storage) error {
 	if st.away == nil {
 		return nil
 	}
-	b, err := s.block(st.bytes, memory.Activations, st.at)
-	if err != nil {
+	if st.move == nil {
+		b, err := s.block(st.bytes, memory.Activations, st.at)
+		if err != nil {
+			return err
+		}
+		st.mem = b
+		s.traffic.start(st, false)
+	}
+	if err := st.move.end(true); err != nil || s.walking == nil {
 		return err
 	}
-	copy(b.Bytes(), st.away.Bytes())
-	st.dev.host.Free(st.away)
-	st.mem, st.away = b, nil
+	return s.prefetch()
+}
+
+// prefetch begins the way back of what the next entries of backward need, as far as there
+// is room.
+func (s *Scope) prefetch() error {
+	for t := &s.traffic; t.next > 0; t.next-- {
+		if e := s.tape[t.next-1]; e.want {
+			if on, err := s.bring(e.saved); !on || err != nil {
+				return err
+			}
+		}
+	}
 	return nil
+}
+
+func (s *Scope) bring(saved []save) (on bool, err error) {
+	for _, v := range saved {
+		if on, err := s.bring(v.needs); !on || err != nil {
+			return on, err
+		}
+		st := v.st
+		switch {
+		case v.from != nil || st.away == nil:
+		case st.move != nil:
+			st.move.out = false // it stays
+		default:
+			if on, err := s.traffic.room(st.bytes); !on || err != nil {
+				return on, err
+			}
+			b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
+			if err != nil {
+				return false, nil // there may be enough when it is used
+			}
+			st.mem = b
+			s.traffic.start(st, false)
+		}
+	}
+	return true, nil
 }

@@ -36,6 +36,8 @@ type Scope struct {
 	replaying int    // recomputed blocks under way: effects took place in the first run
 	walking   *entry // whose backward runs
 	now       *site  // the operation under way
+	asked     int64  // of the device's memory, last
+	traffic   traffic
 	rescuer   func() int64
 	torn      bool // a parameter was updated inside
 }

@@ -15,7 +15,8 @@ import (
 type storage struct {
 	dev     *Device
 	mem     *memory.Block // nil while away and once freed
-	away    *memory.Block
+	away    *memory.Block // on the host
+	move    *move         // there are both, and a copy between them may be under way
 	bytes   int64
 	refs    atomic.Int32
 	id      uint64  // in order of making within a scope; 0 outlives scopes
@@ -35,6 +36,9 @@ func (st *storage) hold() *storage { st.refs.Add(1); return st }
 func (st *storage) release() {
 	if st.refs.Add(-1) > 0 {
 		return
+	}
+	if st.move != nil {
+		st.move.end(true)
 	}
 	if st.mem != nil {
 		st.dev.mem.Free(st.mem)
@@ -94,12 +98,17 @@ func (st *storage) pinned() {
 }
 
 func (s *Scope) block(bytes int64, c memory.Category, at *site) (*memory.Block, error) {
+	s.asked = bytes
 	return s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer})
 }
 
-// rescue is the allocator's last resort: one garbage collection, then whatever large
-// only a frame still holds, and no variable reaches, is freed.
+// rescue is the allocator's last resort: what is on the device for copies' sake; then one
+// garbage collection, and whatever large only a frame still holds, and no variable
+// reaches, is freed.
 func (s *Scope) rescue() (bytes int64) {
+	if bytes = s.traffic.clear(); bytes > 0 && bytes >= s.asked {
+		return bytes
+	}
 	runtime.GC()
 	for f := s.frame; f != nil; f = f.up {
 		for _, h := range f.made {

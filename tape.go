@@ -113,6 +113,7 @@ func (t *Tensor) Backward(o ...BackwardOption) error {
 	if seed := s.result(t.dtype, t.shape); s.err == nil {
 		s.kernel("fill", []float64{b.weight}, [3]uint64{}, []*Tensor{seed})
 		t.slot.grad = s.take(seed)
+		s.traffic.next = len(s.tape)
 		s.walk(0, b)
 	}
 	return s.err
@@ -199,6 +200,7 @@ func (s *Scope) back(e *entry, b *backward) {
 	outer := s.walking
 	s.walking, s.now = e, e.site
 	s.push(mode{train: e.train})
+	s.fail(e.site, s.prefetch())
 	if e.redo != nil {
 		s.again(e, b)
 	} else {
