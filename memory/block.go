@@ -59,6 +59,7 @@ func (b *Block) SetCategory(category Category) {
 	b.update(func(p *Pool, c *chunk) {
 		p.stats.Categories[c.category] -= c.size
 		p.stats.Categories[category] += c.size
+		p.stats.Peaks[category] = max(p.stats.Peaks[category], p.stats.Categories[category])
 		c.category = category
 	})
 }

@@ -155,6 +155,7 @@ func (p *Pool) alloc(r Request, first bool) (*Block, error) {
 	p.account(c.seg, Usage{Requested: r.Bytes, Allocated: c.size, Active: c.size, Blocks: 1})
 	s.Used += r.Bytes
 	s.Categories[r.Category] += c.size
+	s.Peaks[r.Category] = max(s.Peaks[r.Category], s.Categories[r.Category])
 	if s.Peak.Allocated > peak {
 		s.AtPeak = s.Categories
 	}

@@ -164,7 +164,7 @@ func (m *machine) FailAt(t *rapid.T) {
 func (m *machine) ResetPeak(t *rapid.T) {
 	for _, p := range m.pools {
 		p.ResetPeak()
-		if s := p.Stats(); s.Peak != s.Usage || s.AtPeak != s.Categories {
+		if s := p.Stats(); s.Peak != s.Usage || s.AtPeak != s.Categories || s.Peaks != s.Categories {
 			t.Fatalf("%+v", s)
 		}
 	}
@@ -183,7 +183,7 @@ func (m *machine) Check(t *rapid.T) {
 		t.Fatal("host and dry differ:\n", d)
 	}
 	walked := walk(t, shot)
-	walked.Peak, walked.Total, walked.Freed, walked.AtPeak = s.Peak, s.Total, s.Freed, s.AtPeak
+	walked.Peak, walked.Total, walked.Freed, walked.AtPeak, walked.Peaks = s.Peak, s.Total, s.Freed, s.AtPeak, s.Peaks
 	walked.Requests, walked.Retries, walked.OutOfMemory = s.Requests, s.Retries, s.OutOfMemory
 	if walked != s {
 		t.Fatal("statistics and segments differ:\n", cmp.Diff(walked, s))

@@ -25,6 +25,7 @@ type Stats struct {
 	LargestFree int64      `json:"largest_free"` // the longest free run
 	Categories  ByCategory `json:"categories"`   // of Allocated
 	AtPeak      ByCategory `json:"at_peak"`      // the same when Allocated was at its peak
+	Peaks       ByCategory `json:"peaks"`        // each category's own
 
 	Requests     int64 `json:"requests"`      // calls of Alloc
 	Retries      int64 `json:"retries"`       // that released cached memory to go on
@@ -64,7 +65,7 @@ func (p *Pool) read() Stats {
 func (p *Pool) ResetPeak() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stats.Peak, p.stats.AtPeak = p.stats.Usage, p.stats.Categories
+	p.stats.Peak, p.stats.AtPeak, p.stats.Peaks = p.stats.Usage, p.stats.Categories, p.stats.Categories
 }
 
 // account changes the statistics by d, which concerns s; InactiveSplit follows.

@@ -39,3 +39,29 @@ type dryTestSource struct{}
 
 func (dryTestSource) Map(int64) ([]byte, error) { return nil, nil }
 func (dryTestSource) Unmap([]byte)              {}
+
+// A category's peak is its own, also of bytes that come by SetCategory.
+func TestCategoryPeaks(t *testing.T) {
+	p := New(dryTestSource{}, Config{LimitBytes: 1 << 30})
+	get := func(n int64, c Category) *Block {
+		t.Helper()
+		b, err := p.Alloc(Request{Bytes: n, Category: c})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	a := get(1024, Activations)
+	p.Free(get(4096, Workspace)) // the peak of all
+	b := get(512, Activations)
+	b.SetCategory(Gradients)
+	p.Free(a)
+	s := p.Stats()
+	want := ByCategory{Activations: 1536, Workspace: 4096, Gradients: 512}
+	if s.Peaks != want || s.AtPeak[Activations] != 1024 {
+		t.Errorf("peaks %v, want %v; at the peak %v", s.Peaks, want, s.AtPeak)
+	}
+	if p.ResetPeak(); p.Stats().Peaks != (ByCategory{Gradients: 512}) {
+		t.Errorf("peaks %v", p.Stats().Peaks)
+	}
+}
