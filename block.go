@@ -15,6 +15,8 @@ type redo struct {
 	draws uint64
 	reads []*storage // from outside, in order
 	need  int        // operations after that many made nothing that backward reads
+	kept  []kept     // results that the second run need not compute
+	own   int        // the entry's saves before theirs
 }
 
 // watch notes what a recomputed block reads that was made before it.
@@ -24,11 +26,15 @@ type watch struct {
 	seen  []*Tensor  // the same, once each
 	ops   int        // begun
 	need  int        // of them, so far
+	kept  []kept     // by a policy
 	redo  *redo      // of the second run, which must read the same
 	args  []*storage // and its arguments, which may have been made again
 }
 
-var errOtherReads = errors.New("the block's second run reads other tensors than its first: the function captures a variable that has changed")
+var (
+	errOtherReads      = errors.New("the block's second run reads other tensors than its first: the function captures a variable that has changed")
+	errOtherOperations = errors.New("the block's second run has other operations than its first: the function depends on a variable that has changed")
+)
 
 func (w *watch) read(t *Tensor) error {
 	if w == nil || t.st.id >= w.from {
@@ -148,6 +154,15 @@ func (s *Scope) once(fn func(...*Tensor) []*Tensor, x []*Tensor, m mode) []*Tens
 			e.in = append(e.in, t.slot)
 		}
 	}
+	r.own = len(e.saved)
+	for _, k := range f.watch.kept {
+		if k.number < r.need && k.unchanged() {
+			r.kept, e.saved = append(r.kept, k), append(e.saved, k.saved...)
+		} else {
+			k.drop()
+		}
+	}
+	f.watch.kept = nil
 	for i, y := range ys {
 		if s.err == nil && y.st != nil && (y.h == nil || y.h.frame != f) {
 			ys[i] = s.own(y.alias()) // it was made outside
@@ -156,6 +171,7 @@ func (s *Scope) once(fn func(...*Tensor) []*Tensor, x []*Tensor, m mode) []*Tens
 	s.pop(ys...)
 	if s.err != nil || !slices.ContainsFunc(e.in, func(l *slot) bool { return l != nil }) {
 		e.drop()
+		s.worth(e, nil)
 		return ys
 	}
 	for _, y := range ys {
@@ -174,7 +190,7 @@ func (s *Scope) again(e *entry, b *backward) {
 	r := e.redo
 	var args []*Tensor
 	var sts []*storage
-	for i, v := range e.saved {
+	for i, v := range e.saved[:r.own] {
 		if t := s.restore(e, v); i < len(r.args) {
 			t.slot = e.in[i]
 			args, sts = append(args, t), append(sts, t.st)
@@ -210,6 +226,18 @@ func (s *Scope) again(e *entry, b *backward) {
 		l.drop()
 	}
 	s.pop() // the results too: only what they saved is read
-	s.walk(mark, b)
+	s.worth(e, s.tape[mark:])
+	if !b.retain { // what the second run saved has its own shares
+		e.drop()
+	}
+	inside := *b
+	inside.retain = false // it can be made once more
+	s.walk(mark, &inside)
+	if s.err == nil { // what did not lead to the loss
+		for _, e := range s.tape[mark:] {
+			e.drop()
+		}
+		s.tape = s.tape[:mark]
+	}
 	s.replaying--
 }

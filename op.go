@@ -34,6 +34,9 @@ type Call struct {
 	s      *Scope
 	e      *entry
 	record bool
+	first  *watch // of a recomputed block's first run, which may keep the result
+	from   uint64 // the last storage before Forward
+	made   []save // by Forward, which saved it; noted for first
 }
 
 // save is a storage that an operation declared, at the version it had; or a recipe:
@@ -75,14 +78,23 @@ func (c *Call) Save(name string, t *Tensor) {
 	if c.e.op != nil {
 		c.s.needs(c.e.op.InPlace || t.h != nil && t.h.frame == c.s.frame)
 	}
-	if !c.record || t.st == nil {
+	if t.st == nil {
 		return
 	}
-	v := save{name: name, dtype: t.dtype, st: t.st, shape: t.shape, strides: t.strides, off: t.off, version: t.st.version}
-	if r := t.remake; r != nil {
-		v.from, v.needs = r, r.saved
+	if c.first != nil && t.st.id > c.from {
+		c.made = append(c.made, t.save(name))
 	}
-	c.e.saved = append(c.e.saved, v.share())
+	if c.record {
+		v := t.save(name)
+		if r := t.remake; r != nil {
+			v.from, v.needs = r, r.saved
+		}
+		c.e.saved = append(c.e.saved, v.share())
+	}
+}
+
+func (t *Tensor) save(name string) save {
+	return save{name: name, dtype: t.dtype, st: t.st, shape: t.shape, strides: t.strides, off: t.off, version: t.st.version}
 }
 
 // Saved is what Save was given: brought back, made again, or an error if it was
@@ -322,7 +334,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	s.cast(op.precision, ts)
 	y := s.blank(ts[0].dtype, shape)
 	if s.err == nil {
-		y = op.Forward(c, ts...)
+		y = c.forward(ts)
 	}
 	switch {
 	case s.err != nil || op.InPlace:
@@ -348,7 +360,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	y.slot = &slot{entry: e, dtype: y.dtype}
 	e.out, e.outs = []*slot{y.slot}, []*held{y.h}
 	s.tape = append(s.tape, e)
-	if op.Remake != nil {
+	if op.Remake != nil && !s.frame.mode.noRecipes {
 		y.remake = e
 	}
 	return y

@@ -75,6 +75,12 @@ func (f *frame) free() {
 		}
 	}
 	f.made = nil
+	if f.watch != nil {
+		for _, k := range f.watch.kept {
+			k.drop()
+		}
+		f.watch.kept = nil
+	}
 }
 
 // Err is the first failure, if any.

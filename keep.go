@@ -1,0 +1,110 @@
+package snug
+
+import (
+	"fmt"
+	"slices"
+)
+
+// policy says which results recomputed blocks keep; nil: none.
+type policy func(op string, shape []int, dtype DType, bytes int64) bool
+
+// KeepResults chooses operations whose results recomputed Blocks inside hold, so that a
+// second run does not compute them again. It is asked in the first run, with the result's
+// type and bytes; views and operations in place have none of their own. For package
+// checkpoint.
+func KeepResults(keep func(op string, shape []int, dtype DType, bytes int64) bool) Option {
+	o := Option{kind: "a checkpoint policy", set: func(m *mode) { m.keep = keep }}
+	if keep == nil {
+		o.err = fmt.Errorf("a checkpoint policy without a function")
+	}
+	return o
+}
+
+// kept is what a recomputed block holds of one operation: its result, and what else
+// Forward made and saved.
+type kept struct {
+	number int // of the operation in the block
+	op     string
+	saved  []save // the result first
+}
+
+// unchanged reports whether nothing has been written in place since.
+func (k *kept) unchanged() bool {
+	return !slices.ContainsFunc(k.saved, func(v save) bool { return v.st.version != v.version })
+}
+
+func (k *kept) drop() {
+	for _, v := range k.saved {
+		v.drop()
+	}
+}
+
+// forward runs Forward. Where a second run finds the result kept, Forward computes
+// nothing: it saves its inputs again and takes its draws.
+func (c *Call) forward(in []*Tensor) *Tensor {
+	s, op := c.s, c.e.op
+	if s.frame.mode.keep == nil && s.replaying == 0 || op.InPlace || s.skip {
+		return op.Forward(c, in...)
+	}
+	k := kept{op: op.Name}
+	var found *kept
+	for f := s.frame; f != nil; f = f.up {
+		if w := f.watch; w != nil && w.redo != nil {
+			found = w.redo.find(w.ops - 1)
+		} else if w != nil {
+			c.first, k.number = w, w.ops-1
+		}
+	}
+	c.from = s.serial
+	y := c.kept(found, in)
+	if y == nil {
+		y = op.Forward(c, in...)
+	}
+	keep := s.frame.mode.keep
+	if c.first == nil || keep == nil || s.err != nil || y.st == nil || y.st.id <= c.from || !keep(op.Name, y.Shape(), y.dtype, y.st.bytes) {
+		return y
+	}
+	for _, v := range append([]save{y.save("result")}, c.made...) {
+		k.saved = append(k.saved, v.share())
+	}
+	c.first.kept = append(c.first.kept, k)
+	return y
+}
+
+func (r *redo) find(number int) *kept {
+	if i := slices.IndexFunc(r.kept, func(k kept) bool { return k.number == number }); i >= 0 {
+		return &r.kept[i]
+	}
+	return nil
+}
+
+// kept is the result that the block's first run has kept, nil where there is none: what was
+// written in place since is computed again.
+func (c *Call) kept(k *kept, in []*Tensor) *Tensor {
+	s := c.s
+	if k == nil || !k.unchanged() {
+		return nil
+	}
+	if k.op != c.e.op.Name {
+		s.fail(s.now, errOtherOperations)
+		return in[0]
+	}
+	s.skip = true
+	c.e.op.Forward(c, in...)
+	s.skip = false
+	y := s.restore(c.e, k.saved[0])
+	if s.err != nil {
+		return y
+	}
+	s.serial++
+	y.st.id = s.serial // to the blocks around, it is made now
+	if c.made = k.saved[1:]; len(c.made) > 0 {
+		s.needs(true)
+	}
+	if c.record {
+		for _, v := range c.made {
+			c.e.saved = append(c.e.saved, v.share())
+		}
+	}
+	return s.own(y)
+}
