@@ -2,7 +2,9 @@ package snug
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -16,6 +18,7 @@ const (
 	widest                      // operations of several inputs: the widest one's type
 	likeFirst                   // in place: the first input's type
 	firstApart                  // a normalization: the first as it is, the others float32
+	statistics                  // a batch norm: the same, and what is added as it is
 )
 
 // Autocast has products inside run in a 16-bit type, what loses too much in it run in
@@ -52,6 +55,8 @@ func (s *Scope) cast(p precision, in []*Tensor) {
 		to, rest = in[0].dtype, in[1:]
 	case firstApart:
 		to, rest = Float32, in[1:]
+	case statistics:
+		to, rest = Float32, in[1:5]
 	}
 	for i, t := range rest {
 		// Float64 was asked for and stays.
@@ -84,39 +89,56 @@ type castKey struct {
 // castTo is t in another type. A parameter is cast once a scope, all of it, and views of
 // it are taken of that; others are cast anew.
 func (s *Scope) castTo(t *Tensor, to DType) *Tensor {
-	if s.skip || t.st == nil {
-		y := s.blank(to, t.shape)
-		y.slot = t.slot
-		return y
-	}
-	if !t.st.fixed {
-		y := s.inType(t, to)
-		y.slot = t.slot
-		return y
-	}
-	key := castKey{t.st, t.st.version, to}
-	base := s.casts[key]
-	if base == nil {
-		all := &Tensor{s: s, dtype: t.dtype, shape: []int{int(t.st.bytes) / t.dtype.Size()}, strides: []int{1}, st: t.st}
-		inner, cat := s.frame, s.cat
-		for s.frame.up != nil { // it lives as long as the scope
-			s.frame = s.frame.up
+	y := s.blank(to, t.shape)
+	switch {
+	case t.st == nil:
+	case t.st.fixed:
+		if base := s.castParam(t, to); base != nil {
+			y = base.alias()
+			y.shape, y.strides, y.off = t.shape, t.strides, t.off
 		}
-		s.cat = memory.Casts
-		base = s.inType(all, to)
-		s.frame, s.cat = inner, cat
-		if s.err != nil {
-			return s.blank(to, t.shape)
+	case !s.skip:
+		once := t.alias() // where a dimension is repeated
+		once.shape = slices.Clone(t.shape)
+		for i := range once.shape {
+			if t.strides[i] == 0 {
+				once.shape[i] = min(1, t.shape[i])
+			}
 		}
-		base.st.fixed = true // not written, not offloaded
-		if s.casts == nil {
-			s.casts = map[castKey]*Tensor{}
+		y = s.inType(once, to)
+		if y.st != nil && !slices.Equal(once.shape, t.shape) {
+			e := driver.Expand(&driver.Array{Shape: y.shape, Strides: y.strides}, t.shape)
+			y.shape, y.strides = t.shape, e.Strides
 		}
-		s.casts[key] = base
 	}
-	y := base.alias()
-	y.shape, y.strides, y.off, y.slot = t.shape, t.strides, t.off, t.slot
+	y.slot = t.slot
 	return y
+}
+
+// castParam is all of the parameter's storage in another type, nil where there is none: a
+// second run that computes nothing any more still has what the first one made.
+func (s *Scope) castParam(t *Tensor, to DType) *Tensor {
+	key := castKey{t.st, t.st.version, to}
+	if base := s.casts[key]; base != nil || s.skip {
+		return base
+	}
+	all := &Tensor{s: s, dtype: t.dtype, shape: []int{int(t.st.bytes) / t.dtype.Size()}, strides: []int{1}, st: t.st}
+	inner, cat := s.frame, s.cat
+	for s.frame.up != nil { // it lives as long as the scope
+		s.frame = s.frame.up
+	}
+	s.cat = memory.Casts
+	base := s.inType(all, to)
+	s.frame, s.cat = inner, cat
+	if s.err != nil {
+		return nil
+	}
+	base.st.fixed = true // not written, not offloaded
+	if s.casts == nil {
+		s.casts = map[castKey]*Tensor{}
+	}
+	s.casts[key] = base
+	return base
 }
 
 // inType is a copy of t in another type, unrecorded.

@@ -1,0 +1,177 @@
+package models_test
+
+import (
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/amp"
+	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/memory"
+	"github.com/snug-ml/snug/nn"
+	"github.com/snug-ml/snug/nn/models"
+	"github.com/snug-ml/snug/offload"
+	"github.com/snug-ml/snug/optim"
+)
+
+// workload is a model and the batch that it trains on.
+type workload struct {
+	name  string
+	batch int
+	model func() nn.Layer
+	data  func(s *snug.Scope, n int) (x, y *snug.Tensor)
+}
+
+var workloads = []workload{
+	{"MLP", 128, func() nn.Layer { return models.NewMLP(784, 1024, 1024, 10) }, pictures(10, 784)},
+	{"ResNet18", 64, func() nn.Layer {
+		c := models.DefaultResNet18()
+		c.Classes, c.SmallStem = 10, true
+		return models.NewResNet(c)
+	}, pictures(10, 3, 32, 32)},
+	{"ResNet50", 4, func() nn.Layer { return models.NewResNet(models.DefaultResNet50()) }, pictures(1000, 3, 224, 224)},
+	{"MobileNetV2", 8, func() nn.Layer { return models.NewMobileNetV2(models.DefaultMobileNetV2()) }, pictures(1000, 3, 224, 224)},
+	{"GPT", 8, func() nn.Layer {
+		return models.NewGPT(models.GPTConfig{Vocabulary: 256, Context: 128, Width: 256, Heads: 8, Layers: 6})
+	}, func(s *snug.Scope, n int) (x, y *snug.Tensor) { return labels(s, 256, n, 128), labels(s, 256, n, 128) }},
+}
+
+func pictures(classes int, shape ...int) func(s *snug.Scope, n int) (x, y *snug.Tensor) {
+	return func(s *snug.Scope, n int) (x, y *snug.Tensor) {
+		full := append([]int{n}, shape...)
+		size := 1
+		for _, d := range full {
+			size *= d
+		}
+		return snug.Upload(s, make([]float32, size), full...), labels(s, classes, n)
+	}
+}
+
+// way is how a step is taken. Plain is without recipes, which are on by default.
+type way struct {
+	name      string
+	options   []snug.Option
+	micro     int
+	inside    bool // BackwardStep
+	optimizer func(iter.Seq2[string, *snug.Param]) (optim.Optimizer, error)
+	chunked   bool // a GPT's loss without its logits
+}
+
+var plainWay = way{name: "plain", options: []snug.Option{snug.NoRecipes()}}
+
+var ways = []way{
+	{name: "recipes"},
+	{name: "checkpoint", options: []snug.Option{checkpoint.Every(1)}},
+	{name: "bfloat16", options: []snug.Option{amp.Autocast(snug.BFloat16)}},
+	{name: "accumulate4", micro: 4},
+	{name: "offload", options: []snug.Option{offload.Activations(offload.Default())}},
+	{name: "backwardstep", inside: true},
+	{name: "checkpoint+bfloat16", options: []snug.Option{checkpoint.Every(1), amp.Autocast(snug.BFloat16)}},
+	{name: "checkpoint+bfloat16+accumulate4+offload", micro: 4,
+		options: []snug.Option{checkpoint.Every(1), amp.Autocast(snug.BFloat16), offload.Activations(offload.Default())}},
+}
+
+// trainee is a workload being trained one way.
+type trainee struct {
+	workload
+	way
+	dev  *snug.Device
+	m    nn.Layer
+	w    *optim.Window
+	opts []snug.Option
+	base int64 // bytes in use between steps, less the optimizer's
+}
+
+func newTrainee(b testing.TB, l workload, v way) *trainee {
+	b.Helper()
+	d, err := snug.Open(*device, snug.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { d.Close() })
+	rng := snug.NewRand(1)
+	t := &trainee{workload: l, way: v, dev: d, m: l.model(), opts: append(slices.Clone(v.options), snug.Random(rng))}
+	if err := nn.Init(bg, d, t.m, rng); err != nil {
+		b.Fatal(err)
+	}
+	t.base = d.Memory().Stats().Allocated
+	make := v.optimizer
+	if make == nil {
+		make = func(p iter.Seq2[string, *snug.Param]) (optim.Optimizer, error) {
+			return optim.NewAdamW(p, optim.DefaultAdamW())
+		}
+	}
+	o, err := make(nn.Params(t.m))
+	if err != nil {
+		b.Fatal(err)
+	}
+	t.w = optim.NewWindow(o, optim.WindowConfig{})
+	return t
+}
+
+func (t *trainee) step(b testing.TB) time.Duration {
+	b.Helper()
+	start := time.Now()
+	micro := max(1, t.micro)
+	n := max(1, t.batch/micro)
+	for k := range micro {
+		err := t.dev.Train(bg, func(s *snug.Scope) error {
+			x, y := t.data(s, n)
+			var loss *snug.Tensor
+			if g, ok := t.m.(*models.GPT); ok && t.chunked {
+				loss = g.Loss(x, y)
+			} else {
+				loss = nn.CrossEntropy(t.m.Forward(x), y)
+			}
+			if t.inside && k == micro-1 {
+				_, err := t.w.BackwardStep(loss, float64(n))
+				return err
+			}
+			return t.w.Backward(loss, float64(n))
+		}, t.opts...)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if !t.inside {
+		if _, err := t.w.Step(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(start)
+}
+
+// BenchmarkMemory has a row for each model and way: peak bytes, above the parameters and
+// with the optimizer's state; the peaks of activations and gradients; and, from steps that
+// are taken in turns, the time beside the plain step's.
+func BenchmarkMemory(b *testing.B) {
+	for _, l := range workloads {
+		b.Run(l.name, func(b *testing.B) {
+			for _, v := range append([]way{plainWay}, ways...) {
+				if v.chunked && l.name != "GPT" {
+					continue
+				}
+				b.Run(v.name, func(b *testing.B) {
+					plain, t := newTrainee(b, l, plainWay), newTrainee(b, l, v)
+					plain.step(b)
+					t.step(b)
+					var ratios []float64
+					for b.Loop() {
+						p := plain.step(b)
+						ratios = append(ratios, float64(t.step(b))/float64(p))
+					}
+					slices.Sort(ratios)
+					s := t.dev.Memory().Stats()
+					b.ReportMetric(0, "ns/op") // of two steps: of no use
+					b.ReportMetric(ratios[len(ratios)/2], "x-time")
+					b.ReportMetric(float64(s.Peak.Allocated), "peak-B")
+					b.ReportMetric(float64(s.Peak.Allocated-t.base), "above-B")
+					b.ReportMetric(float64(s.Peaks[memory.Activations]), "activations-B")
+					b.ReportMetric(float64(s.Peaks[memory.Gradients]), "gradients-B")
+				})
+			}
+		})
+	}
+}
