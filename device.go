@@ -27,7 +27,8 @@ type Device struct {
 	values        bool // false in a dry run
 	threads       int
 	mem, host     *memory.Pool // the host's is where offloaded activations wait
-	paths         sync.Map     // a layer's pointer → its path, from Label
+	disks         disks
+	paths         sync.Map // a layer's pointer → its path, from Label
 }
 
 // Open opens "cpu", or "dry:cpu": the same shapes, workspaces and allocator, no values.
@@ -56,7 +57,7 @@ func Open(name string, c Config) (*Device, error) {
 }
 
 // Close frees all that is still on the device.
-func (d *Device) Close() error { d.mem.Close(); d.host.Close(); return nil }
+func (d *Device) Close() error { d.mem.Close(); d.host.Close(); return d.disks.close() }
 
 // Name is what the device was opened as.
 func (d *Device) Name() string { return d.name }

@@ -1,23 +1,23 @@
 package snug
 
 import (
-	"fmt"
-	"runtime/debug"
 	"slices"
 
+	"github.com/snug-ml/snug/internal/host"
 	"github.com/snug-ml/snug/memory"
 )
 
 // offloading is what OffloadSaved asked for.
 type offloading struct {
 	min, ahead int64
+	dir        string // of a file; "": the host's memory
 }
 
 // OffloadSaved moves what the outermost Blocks inside save, in storages of at least
-// minBytes, to the host until backward reads it; up to aheadBytes of the device are for
-// copies under way. For package offload.
-func OffloadSaved(minBytes, aheadBytes int64) Option {
-	o := &offloading{minBytes, aheadBytes}
+// minBytes, until backward reads it: to the host or, with a dir, to the device's Disk
+// there. Up to aheadBytes of the device are for copies under way. For package offload.
+func OffloadSaved(minBytes, aheadBytes int64, dir string) Option {
+	o := &offloading{minBytes, aheadBytes, dir}
 	return Option{kind: "offload", set: func(m *mode) { m.offload = o }}
 }
 
@@ -61,20 +61,8 @@ func (t *traffic) start(st *storage, out bool) {
 		if before != nil {
 			<-before
 		}
-		m.err = copyBytes(to, from)
+		m.err = host.Copy(to, from)
 	}()
-}
-
-// copyBytes is copy; where a mapped file's disk fails, that is an error.
-func copyBytes(to, from []byte) (err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if f := recover(); f != nil {
-			err = fmt.Errorf("offload: %v", f)
-		}
-	}()
-	copy(to, from)
-	return nil
 }
 
 // end waits for the copy and frees one of the two places.
@@ -88,7 +76,7 @@ func (m *move) end(onDevice bool) error {
 		onDevice = true
 	}
 	if onDevice {
-		st.dev.host.Free(st.away)
+		st.tier.Free(st.away)
 		st.away = nil
 	} else {
 		st.dev.mem.Free(st.mem)
@@ -125,6 +113,13 @@ func (t *traffic) clear() (bytes int64) {
 // offload sends what these entries saved to the host, but no parameter and no result.
 func (s *Scope) offload(tape []*entry, o *offloading, results []*Tensor) error {
 	s.traffic.ahead = o.ahead
+	tier := s.dev.host
+	if o.dir != "" {
+		var err error
+		if tier, err = s.dev.Disk(o.dir); err != nil {
+			return err
+		}
+	}
 	stay := map[*storage]bool{}
 	for _, y := range results {
 		stay[y.st] = true
@@ -139,7 +134,7 @@ func (s *Scope) offload(tape []*entry, o *offloading, results []*Tensor) error {
 				return err
 			}
 			if st := v.st; v.from == nil && !st.fixed && !stay[st] && st.away == nil && st.bytes >= o.min {
-				if err := s.send(st); err != nil {
+				if err := s.send(st, tier); err != nil {
 					return err
 				}
 			}
@@ -154,18 +149,18 @@ func (s *Scope) offload(tape []*entry, o *offloading, results []*Tensor) error {
 	return nil
 }
 
-// send begins st's way to the host.
-func (s *Scope) send(st *storage) error {
+// send begins st's way to a tier.
+func (s *Scope) send(st *storage, tier *memory.Pool) error {
 	t := &s.traffic
 	wait, err := t.room(st.bytes)
 	if err != nil {
 		return err
 	}
-	b, err := st.dev.host.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
+	b, err := tier.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
 	if err != nil {
 		return err
 	}
-	st.away = b
+	st.away, st.tier = b, tier
 	if t.start(st, true); !wait {
 		return st.move.end(false)
 	}

@@ -3,6 +3,9 @@ package snug_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -215,5 +218,73 @@ func TestOffloadReadAgain(t *testing.T) {
 		if fmt.Sprint(got[0]) != fmt.Sprint(got[1]) {
 			t.Error(bytes, "other bits")
 		}
+	}
+}
+
+// A file takes what the host's memory would, with the same bits and the same decisions.
+func TestOffloadToDisk(t *testing.T) {
+	plain := newRun(t, "cpu", newNet(1))
+	steps(t, plain)
+	dir := t.TempDir()
+	for _, bytes := range aheads {
+		var stats [2]memory.Stats
+		for i, device := range []string{"dry:cpu", "cpu"} {
+			r := newRun(t, device, newNet(1), offload.Activations(offload.Config{MinBytes: 1, AheadBytes: bytes, Dir: dir}))
+			steps(t, r)
+			pool, err := r.dev.Disk(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stats[i] = pool.Stats(); stats[i].Allocated != 0 || stats[i].Peak.Allocated == 0 || r.dev.Host().Stats().Requests != 0 {
+				t.Error(device, stats[i])
+			}
+			if device == "cpu" && differ(plain.bits(t), r.bits(t)) != 0 {
+				t.Error("other bits")
+			}
+			if err := r.dev.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if stats[0] != stats[1] {
+			t.Errorf("predicted %+v\nmeasured %+v", stats[0], stats[1])
+		}
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) != 0 {
+		t.Error("files are left:", names, err)
+	}
+	sweep(t, func() *run {
+		r := newRun(t, "cpu", newNet(1), offload.Activations(offload.Config{MinBytes: 1, AheadBytes: 16 << 10, Dir: dir}))
+		if err := r.train(8, 2, 0); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}, func(d *snug.Device) *memory.Pool {
+		pool, err := d.Disk(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pool
+	}, 1)
+}
+
+// A directory that is not there, and a disk that is full, are errors that name it.
+func TestOffloadDiskFails(t *testing.T) {
+	step := func(dir string, rows int, limit int64) error {
+		r := newRun(t, "dry:cpu", newNet(1), offload.Activations(offload.Config{MinBytes: 1, Dir: dir}))
+		if limit == 0 {
+			r = newRun(t, "cpu", newNet(1), r.opts[0])
+		} else if pool, err := r.dev.Disk(dir); err != nil {
+			t.Fatal(err)
+		} else {
+			pool.SetLimit(limit)
+		}
+		return r.train(rows, 1, 0)
+	}
+	dir := filepath.Join(t.TempDir(), "none")
+	if err := step(dir, 8, 0); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), dir) {
+		t.Error(err)
+	}
+	if err := step(t.TempDir(), 4096, 1<<20); !errors.Is(err, memory.ErrOutOfMemory) {
+		t.Error(err)
 	}
 }

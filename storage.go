@@ -15,8 +15,9 @@ import (
 type storage struct {
 	dev     *Device
 	mem     *memory.Block // nil while away and once freed
-	away    *memory.Block // on the host
-	move    *move         // there are both, and a copy between them may be under way
+	away    *memory.Block // on the host, in tier
+	tier    *memory.Pool
+	move    *move // there are both, and a copy between them may be under way
 	bytes   int64
 	refs    atomic.Int32
 	id      uint64  // in order of making within a scope; 0 outlives scopes
@@ -44,7 +45,7 @@ func (st *storage) release() {
 		st.dev.mem.Free(st.mem)
 	}
 	if st.away != nil {
-		st.dev.host.Free(st.away)
+		st.tier.Free(st.away)
 	}
 	st.mem, st.away = nil, nil
 }

@@ -1,0 +1,62 @@
+package snug
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/snug-ml/snug/internal/dry"
+	"github.com/snug-ml/snug/internal/host"
+	"github.com/snug-ml/snug/memory"
+)
+
+// disks are a device's files, by directory.
+type disks struct {
+	mu sync.Mutex
+	of map[string]disk
+}
+
+type disk struct {
+	pool *memory.Pool
+	file *host.File // nil in a dry run
+}
+
+const diskLimit = 1 << 50 // the disk itself refuses first
+
+// Disk is the allocator of a temporary file in dir, mapped into memory. It is made when
+// first asked for, grows as far as the disk or a limit that is set lets it, and goes with
+// the device.
+func (d *Device) Disk(dir string) (*memory.Pool, error) {
+	d.disks.mu.Lock()
+	defer d.disks.mu.Unlock()
+	if k, ok := d.disks.of[dir]; ok {
+		return k.pool, nil
+	}
+	var k disk
+	var src memory.Source = dry.Source{}
+	if d.values {
+		f, err := host.NewFile(dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s: a file to offload to: %w", d.name, err)
+		}
+		k.file, src = f, f
+	}
+	k.pool = memory.New(src, memory.Config{LimitBytes: diskLimit})
+	if d.disks.of == nil {
+		d.disks.of = map[string]disk{}
+	}
+	d.disks.of[dir] = k
+	return k.pool, nil
+}
+
+func (d *disks) close() (err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.of {
+		if k.pool.Close(); k.file != nil {
+			err = errors.Join(err, k.file.Close())
+		}
+	}
+	d.of = nil
+	return err
+}
