@@ -131,8 +131,11 @@ func TestSetLimit(t *testing.T) {
 	if _, err := p.Alloc(memory.Request{Bytes: 10 * mib}); err != nil {
 		t.Error("what is cached has been paid for: ", err)
 	}
-	if _, err := p.Alloc(memory.Request{Bytes: 1}); err == nil {
+	if _, err := p.Alloc(memory.Request{Bytes: 7 * mib}); err == nil {
 		t.Error("grew beyond the limit")
+	}
+	if _, err := p.Alloc(memory.Request{Bytes: 1}); err != nil || p.Stats().Reserved != 16*mib {
+		t.Error("of what is left of the cached one: ", err, p.Stats().Reserved)
 	}
 	p.SetLimit(64 * mib)
 	if _, err := p.Alloc(memory.Request{Bytes: 1}); err != nil {

@@ -35,6 +35,27 @@ func TestTrim(t *testing.T) {
 	}
 }
 
+// Where a limit leaves no room, a small request is served from what was kept for large
+// ones, and the other way round.
+func TestNoRoomOfItsOwn(t *testing.T) {
+	p := New(dryTestSource{}, Config{LimitBytes: 3 << 20})
+	for _, n := range []int64{1 << 20, 1 << 20, 512 << 10, 2 << 10} { // 2 MiB of small ones, then the last 1 MiB
+		if _, err := p.Alloc(Request{Bytes: n}); err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	p = New(dryTestSource{}, Config{LimitBytes: 3 << 20})
+	if _, err := p.Alloc(Request{Bytes: 3<<19 + 512}); err != nil { // takes all 3 MiB
+		t.Fatal(err)
+	}
+	if _, err := p.Alloc(Request{Bytes: 2 << 10}); err != nil {
+		t.Error(err)
+	}
+	if s := p.Stats(); s.Reserved != 3<<20 {
+		t.Errorf("reserved %d", s.Reserved)
+	}
+}
+
 type dryTestSource struct{}
 
 func (dryTestSource) Map(int64) ([]byte, error) { return nil, nil }

@@ -40,7 +40,7 @@ type Pool struct {
 	cfg     Config
 	limit   int64
 	trim    int64 // 0: none
-	made    int // segments so far
+	made    int   // segments so far
 	segs    []*segment
 	classes []*class
 	pending []pending
@@ -198,7 +198,11 @@ func (p *Pool) obtain(size int64, in *class) (*chunk, error) {
 		return c, nil
 	}
 	p.empty()
-	return p.grow(size, in)
+	c, err := p.grow(size, in)
+	if c == nil { // what is kept for requests of the other kind is better than none
+		c = p.class(in.queue, !in.small).find(size)
+	}
+	return c, err
 }
 
 // Free gives the block back: to its own queue at once, to the device or to blocks

@@ -77,13 +77,16 @@ func DefaultOneCycle(steps int64) OneCycleConfig {
 // OneCycle rises from Start to 1 and falls to End, along half a cosine each (Smith and
 // Topin, 2018). It stays at End.
 func OneCycle(c OneCycleConfig) Schedule {
-	long("OneCycle", c.Steps-1)
+	long("OneCycle", c.Steps)
 	top, last := c.Rise*float64(c.Steps)-1, float64(c.Steps-1)
 	between := func(from, to, part float64) float64 { return to + (from-to)*(1+math.Cos(math.Pi*part))/2 }
 	return func(step int64) float64 {
 		t := min(float64(step), last)
-		if t <= top {
+		if t < top {
 			return between(c.Start, 1, t/top)
+		}
+		if t == top || last <= top {
+			return 1
 		}
 		return between(1, c.End, (t-top)/(last-top))
 	}

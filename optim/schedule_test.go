@@ -51,3 +51,19 @@ func TestScheduleParts(t *testing.T) {
 		}
 	}
 }
+
+// The shortest cycles have a rate, and no NaN, at every step.
+func TestShortOneCycle(t *testing.T) {
+	for steps := range int64(8) {
+		for _, rise := range []float64{0, 0.25, 0.3, 0.5, 1} {
+			c := optim.DefaultOneCycle(steps + 1)
+			c.Rise = rise
+			s := optim.OneCycle(c)
+			for i := range steps + 3 {
+				if f := s(i); !(f > 0 && f <= 1) {
+					t.Errorf("%d steps, rise %v: factor %v at step %d", steps+1, rise, f, i)
+				}
+			}
+		}
+	}
+}
