@@ -18,6 +18,10 @@ func addRow(_ []float64, dst, x, y, _ []float64) {
 // scaleRow: F: factor.
 func scaleRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 	by := T(f[0])
+	if d := f32(dst); d != nil {
+		kern.ScaleRow(d, f32(x), float32(by))
+		return
+	}
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] * by
@@ -27,6 +31,10 @@ func scaleRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 // lerpRow is x + w·(scale·y − x); F: w, scale.
 func lerpRow[T float32 | float64](f []float64, dst, x, y, _ []T) {
 	w, scale := T(f[0]), T(f[1])
+	if d := f32(dst); d != nil {
+		kern.LerpRow(d, f32(x), f32(y), float32(w), float32(scale))
+		return
+	}
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] + w*(scale*y[i]-x[i])

@@ -169,6 +169,13 @@ func attend[T float32 | float64](a *driver.Args) {
 
 // softmaxInPlace returns log Σ exp(row).
 func softmaxInPlace[T float32 | float64](row []T) T {
+	if row := f32(row); row != nil {
+		top := kern.MaxRow(row)
+		kern.ExpShiftRow(row, row, top)
+		sum := kern.SumRow(row)
+		kern.ScaleRow(row, row, float32(1/sum))
+		return T(top + float32(math.Log(sum)))
+	}
 	top := T(math.Inf(-1))
 	for _, v := range row {
 		top = max(top, v)
@@ -211,10 +218,7 @@ func attendBackward[T float32 | float64](a *driver.Args) {
 				seen := row[:t.seen(r0+r, n)]
 				clear(row[len(seen):])
 				sum := sums[(sample*t.heads+head)*t.rows+r0+r]
-				for i, v := range seen {
-					seen[i] = v - sum
-				}
-				expRow(nil, seen, seen, nil, nil)
+				sumExp(seen, seen, sum)
 			}
 			kern.Gemm(1, n, w, m, transposed(s.scores, n), matrix(s.dy, w), matrix(s.dv, w), true, nil, s.gemm)
 			kern.Gemm(1, m, n, w, matrix(s.dy, w), transposed(s.v, w), matrix(s.dprob, n), false, nil, s.gemm)

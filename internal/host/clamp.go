@@ -1,5 +1,7 @@
 package host
 
+import "github.com/snug-ml/snug/internal/host/kern"
+
 func init() {
 	elementwise("clamp", clampRow[float32], clampRow[float64])
 	elementwise("clamp backward", clampBackRow[float32], clampBackRow[float64])
@@ -12,6 +14,10 @@ func init() {
 // clampRow: F: min, max.
 func clampRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 	lo, hi := T(f[0]), T(f[1])
+	if d := f32(dst); d != nil {
+		kern.ClampRow(d, f32(x), float32(lo), float32(hi))
+		return
+	}
 	x = x[:len(dst)]
 	for i, v := range x {
 		dst[i] = min(max(v, lo), hi)
@@ -21,6 +27,10 @@ func clampRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 // clampBackRow: y, dy; F: min, max.
 func clampBackRow[T float32 | float64](f []float64, dst, y, dy, _ []T) {
 	lo, hi := T(f[0]), T(f[1])
+	if d := f32(dst); d != nil {
+		kern.ClampBackRow(d, f32(y), f32(dy), float32(lo), float32(hi))
+		return
+	}
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
 		if dst[i] = 0; lo < v && v < hi {

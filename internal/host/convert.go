@@ -1,6 +1,9 @@
 package host
 
-import "github.com/snug-ml/snug/internal/driver"
+import (
+	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
+)
 
 // typed is the array's memory as T, if that is its type.
 func typed[T number](a *driver.Array) ([]T, bool) {
@@ -27,19 +30,9 @@ func load[T number](a *driver.Array) func(dst []T, off, stride int) {
 	case driver.Int32:
 		return loadFrom[T](driver.Of[int32](a))
 	case driver.BFloat16:
-		v := driver.Of[driver.B16](a)
-		return func(dst []T, off, stride int) {
-			for i := range dst {
-				dst[i] = T(v[off+i*stride].Float32())
-			}
-		}
+		return loadHalf[T](driver.Of[driver.B16](a))
 	case driver.Float16:
-		v := driver.Of[driver.F16](a)
-		return func(dst []T, off, stride int) {
-			for i := range dst {
-				dst[i] = T(v[off+i*stride].Float32())
-			}
-		}
+		return loadHalf[T](driver.Of[driver.F16](a))
 	}
 	return loadFrom[T](driver.Of[uint8](a)) // Uint8 and Bool
 }
@@ -54,6 +47,10 @@ func loadFrom[T number, E float32 | float64 | int64 | int32 | uint8](v []E) func
 				dst[i] = x
 			}
 		case stride == 1:
+			if same, ok := any(v[off : off+len(dst)]).([]T); ok {
+				copy(dst, same)
+				return
+			}
 			for i, x := range v[off : off+len(dst)] {
 				dst[i] = T(x)
 			}
@@ -78,24 +75,44 @@ func store[T number](a *driver.Array) func(src []T, off, stride int) {
 	case driver.Uint8:
 		return storeTo[T](driver.Of[uint8](a))
 	case driver.BFloat16:
-		v := driver.Of[driver.B16](a)
-		return func(src []T, off, stride int) {
-			for i, x := range src {
-				v[off+i*stride] = driver.ToB16(float32(x))
-			}
-		}
+		return storeHalf[T](driver.Of[driver.B16](a), driver.ToB16)
 	case driver.Float16:
-		v := driver.Of[driver.F16](a)
-		return func(src []T, off, stride int) {
-			for i, x := range src {
-				v[off+i*stride] = driver.ToF16(float32(x))
-			}
-		}
+		return storeHalf[T](driver.Of[driver.F16](a), driver.ToF16)
 	}
 	v := driver.Of[bool](a)
 	return func(src []T, off, stride int) {
 		for i, x := range src {
 			v[off+i*stride] = x != 0
+		}
+	}
+}
+
+// half are the 16-bit floats.
+type half interface {
+	driver.B16 | driver.F16
+	Float32() float32
+}
+
+func loadHalf[T number, H half](v []H) func(dst []T, off, stride int) {
+	return func(dst []T, off, stride int) {
+		if d := f32(dst); d != nil && stride == 1 {
+			kern.WidenRow(d, v[off:off+len(d)])
+			return
+		}
+		for i := range dst {
+			dst[i] = T(v[off+i*stride].Float32())
+		}
+	}
+}
+
+func storeHalf[T number, H half](v []H, round func(float32) H) func(src []T, off, stride int) {
+	return func(src []T, off, stride int) {
+		if s := f32(src); s != nil && stride == 1 {
+			kern.NarrowRow(v[off:off+len(s)], s)
+			return
+		}
+		for i, x := range src {
+			v[off+i*stride] = round(float32(x))
 		}
 	}
 }
@@ -106,6 +123,10 @@ func storeTo[T number, E float32 | float64 | int64 | int32 | uint8](v []E) func(
 	return func(src []T, off, stride int) {
 		if stride == 1 {
 			dst := v[off : off+len(src)]
+			if same, ok := any(dst).([]T); ok {
+				copy(same, src)
+				return
+			}
 			for i, x := range src {
 				dst[i] = E(x)
 			}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -67,22 +68,28 @@ func groupNorm[T float32 | float64](a *driver.Args) {
 			mean[r], inverse[r] = mu, inv
 			g.pieces(r, func(from, to, ch int) {
 				xs, dst := x.read(b[0][:], from, to), y.writable(b[1][:], from, to)
-				xs = xs[:len(dst)]
 				if g.inner == 1 {
 					w, bias := weight[ch:][:len(dst)], bias[ch:][:len(dst)]
-					for i := range dst {
-						dst[i] = (xs[i]-mu)*inv*w[i] + bias[i]
-					}
+					layerRow(dst, xs, w, bias, mu, inv)
 				} else {
-					scale, shift := inv*weight[ch], bias[ch]
-					for i := range dst {
-						dst[i] = (xs[i]-mu)*scale + shift
-					}
+					k := channelNorm[T]{mean: []T{mu}, scale: []T{inv * weight[ch]}, shift: bias[ch : ch+1]}
+					k.plane(dst, xs, 0)
 				}
 				y.flush(dst, from, to)
 			})
 		}
 	})
+}
+
+func layerRow[T float32 | float64](dst, x, w, bias []T, mean, inverse T) {
+	if d := f32(dst); d != nil {
+		kern.LayerRow(d, f32(x), f32(w), f32(bias), float32(mean), float32(inverse))
+		return
+	}
+	x, w, bias = x[:len(dst)], w[:len(dst)], bias[:len(dst)]
+	for i := range dst {
+		dst[i] = (x[i]-mean)*inverse*w[i] + bias[i]
+	}
 }
 
 // groupNormBackward: x, weight, mean, inverse, dy; writes dx, dweight, dbias. F: groups.
@@ -110,6 +117,10 @@ func groupNormBackward[T float32 | float64](a *driver.Args) {
 			for i := range n {
 				xs, gs := x.read(b[0][:], i*c+lo, i*c+hi), dy.read(b[1][:], i*c+lo, i*c+hi)
 				xs = xs[:len(gs)]
+				if v := f32(gs); v != nil && g.count == 1 {
+					kern.LayerColumns(sum[:], product[:], v, f32(xs), float32(mean[i]), float32(inverse[i]))
+					continue
+				}
 				if g.count == 1 {
 					mu, inv := mean[i], float64(inverse[i])
 					for j, v := range gs {
@@ -153,17 +164,10 @@ func rowGradient[T float32 | float64](g *groups, r int, x, dy, dx *operand[T], w
 	// product gives h in the third buffer, and x.
 	product := func(from, to, ch int) (h, xs []T) {
 		h, gs := b[2][:to-from], dy.read(b[1][:], from, to)
-		gs = gs[:len(h)]
 		if g.inner == 1 {
-			w := weight[ch:][:len(h)]
-			for i := range h {
-				h[i] = gs[i] * w[i]
-			}
+			times(h, gs, weight[ch:])
 		} else {
-			w := weight[ch]
-			for i := range h {
-				h[i] = gs[i] * w
-			}
+			scaleRow([]float64{float64(weight[ch])}, h, gs, nil, nil)
 		}
 		return h, x.read(b[0][:], from, to)
 	}
@@ -179,10 +183,31 @@ func rowGradient[T float32 | float64](g *groups, r int, x, dy, dx *operand[T], w
 	g.pieces(r, func(from, to, ch int) {
 		h, xs := product(from, to, ch)
 		dst := dx.writable(h, from, to)
-		h, xs = h[:len(dst)], xs[:len(dst)]
-		for i := range dst {
-			dst[i] = inv*h[i] + p*(xs[i]-mu) + q
-		}
+		normBackRow(dst, h, xs, inv, mu, p, q)
 		dx.flush(dst, from, to)
 	})
+}
+
+// times is h = x·w.
+func times[T float32 | float64](h, x, w []T) {
+	if h := f32(h); h != nil {
+		kern.MulRow(h, f32(x), f32(w))
+		return
+	}
+	x, w = x[:len(h)], w[:len(h)]
+	for i := range h {
+		h[i] = x[i] * w[i]
+	}
+}
+
+// normBackRow is scale·g + p·(x − mean) + q.
+func normBackRow[T float32 | float64](dst, g, x []T, scale, mean, p, q T) {
+	if d := f32(dst); d != nil {
+		kern.NormBackRow(d, f32(g), f32(x), float32(scale), float32(mean), float32(p), float32(q))
+		return
+	}
+	g, x = g[:len(dst)], x[:len(dst)]
+	for i := range dst {
+		dst[i] = scale*g[i] + p*(x[i]-mean) + q
+	}
 }

@@ -1,6 +1,10 @@
 package host
 
-import "math"
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/host/kern"
+)
 
 func init() {
 	elementwise("leaky relu", leakyRow[float32], leakyRow[float64])
@@ -12,6 +16,10 @@ func init() {
 // leakyRow: F: slope.
 func leakyRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 	slope := T(f[0])
+	if d := f32(dst); d != nil {
+		kern.LeakyRow(d, f32(x), float32(slope))
+		return
+	}
 	x = x[:len(dst)]
 	for i, v := range x {
 		if v <= 0 {
@@ -24,6 +32,10 @@ func leakyRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 // leakyBackRow: y, dy; F: slope.
 func leakyBackRow[T float32 | float64](f []float64, dst, y, dy, _ []T) {
 	slope := T(f[0])
+	if d := f32(dst); d != nil {
+		kern.LeakyBackRow(d, f32(y), f32(dy), float32(slope))
+		return
+	}
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
 		d := dy[i]

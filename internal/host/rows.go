@@ -32,6 +32,12 @@ func vector2(f func(dst, x, y []float32)) row[float32] {
 	return func(_ []float64, dst, x, y, _ []float32) { f(dst, x, y) }
 }
 
+// f32 is v itself where T is float32, for which package kern has vector code, else nil.
+func f32[T number](v []T) []float32 {
+	f, _ := any(v).([]float32)
+	return f
+}
+
 // comparison registers an operation on floats, integers and bool that gives 1 or 0.
 func comparison(name string, f32 row[float32], f64 row[float64], i64 row[int64]) {
 	elementwise(name, f32, f64)

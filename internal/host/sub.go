@@ -1,13 +1,15 @@
 package host
 
+import "github.com/snug-ml/snug/internal/host/kern"
+
 func init() {
-	elementwise("sub", subRow[float32], subRow[float64])
+	elementwise("sub", vector2(kern.SubRow), subRow)
 	elementwise("shift", shiftRow[float32], shiftRow[float64])
-	elementwise("div", divRow[float32], divRow[float64])
+	elementwise("div", vector2(kern.DivRow), divRow)
 	elementwise("div backward", divBackRow[float32], divBackRow[float64])
 }
 
-func subRow[T float32 | float64](_ []float64, dst, x, y, _ []T) {
+func subRow(_ []float64, dst, x, y, _ []float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] - y[i]
@@ -23,7 +25,7 @@ func shiftRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 	}
 }
 
-func divRow[T float32 | float64](_ []float64, dst, x, y, _ []T) {
+func divRow(_ []float64, dst, x, y, _ []float64) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	for i := range dst {
 		dst[i] = x[i] / y[i]

@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -14,13 +15,22 @@ func init() {
 	}
 }
 
-// sum adds up the last F[0] dimensions in order, in float64, and multiplies by F[1].
+// sum adds up the last F[0] dimensions, in float64, and multiplies by F[1].
 func sum[T float32 | float64](a *driver.Args) {
-	reduce(a, func(acc []float64, v []T, _ int) {
-		for j, v := range v {
-			acc[j] += float64(v)
+	reduce(a, func(acc []float64, x []T, distance, n, _ int) {
+		if x := f32(x); x != nil {
+			kern.SumColumns(acc, x, distance, n)
+			return
+		}
+		for i := range n {
+			for j, v := range x[i*distance:][:len(acc)] {
+				acc[j] += float64(v)
+			}
 		}
 	}, func(acc float64, v []T, _ int) float64 {
+		if v := f32(v); v != nil {
+			return acc + kern.SumRow(v)
+		}
 		for _, v := range v {
 			acc += float64(v)
 		}
@@ -28,20 +38,47 @@ func sum[T float32 | float64](a *driver.Args) {
 	})
 }
 
-// reduce makes a result of each set of last F[0] dimensions, in order, and multiplies it by
-// F[1]. beside adds elements of neighbouring results, of which at is the first, and along
-// elements of result number at.
-func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, v []T, at int), along func(acc float64, v []T, at int) float64) {
+// reduce makes a result of each set of last F[0] dimensions and multiplies it by F[1].
+// beside adds n rows, distance apart, to neighbouring results, of which at is the first,
+// and along elements to result number at. A single result is put together of parts of
+// fixed length.
+func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, x []T, distance, n, at int), along func(acc float64, v []T, at int) float64) {
 	x := a.In[0]
 	kept := len(x.Shape) - int(a.F[0])
 	inner, innerStrides := driver.Collapse(x.Shape[kept:], x.Strides[kept:])
 	outer, outerStrides := driver.Collapse(x.Shape[:kept], x.Strides[:kept])
 	n, m := driver.Numel(x.Shape[:kept]), driver.Numel(x.Shape[kept:])
+	direct, isDirect := typed[T](&x)
 	read, write := load[T](&x), store[T](&a.Out[0])
-	// Neighbouring results are made side by side, so that memory is read in its order.
-	const side = 64
-	par.Range(a.Threads, n, max(side, grain/max(1, m)/side*side), func(lo, hi int) {
+	// lane adds elements lo to hi of the result number at, which begins at off.
+	lane := func(acc float64, off, lo, hi, at int) float64 {
 		var buf [chunk]T
+		driver.Runs(inner, innerStrides, lo, hi, func(from, step, l int) {
+			for i := 0; i < l; i += chunk {
+				start, k := off+from+i*step, min(chunk, l-i)
+				if isDirect && step == 1 {
+					acc = along(acc, direct[start:start+k], at)
+					continue
+				}
+				read(buf[:k], start, step)
+				acc = along(acc, buf[:k], at)
+			}
+		})
+		return acc
+	}
+	if n == 1 {
+		parts := make([]float64, (m+grain-1)/grain)
+		par.Range(a.Threads, m, grain, func(lo, hi int) { parts[lo/grain] = lane(0, 0, lo, hi, 0) })
+		total := 0.0
+		for _, p := range parts {
+			total += p
+		}
+		write([]T{T(total * a.F[1])}, 0, 1)
+		return
+	}
+	// Neighbouring results are made side by side, so that memory is read in its order.
+	par.Range(a.Threads, n, max(side, grain/max(1, m)/side*side), func(lo, hi int) {
+		var buf [side]T
 		for ; lo < hi; lo += side {
 			var sums [side]float64
 			var out [side]T
@@ -49,24 +86,22 @@ func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, v []
 			driver.Runs(outer, outerStrides, lo, min(lo+side, hi), func(off, stride, k int) {
 				acc, first := sums[w:w+k], lo+w
 				w += k
-				if stride == 1 && k > 1 {
-					driver.Runs(inner, innerStrides, 0, m, func(at, step, l int) {
-						for i := range l {
-							read(buf[:k], off+at+i*step, 1)
-							beside(acc, buf[:k], first)
-						}
-					})
+				if stride != 1 || k == 1 {
+					for j := range acc {
+						acc[j] = lane(acc[j], off+j*stride, 0, m, first+j)
+					}
 					return
 				}
-				for j := range acc {
-					driver.Runs(inner, innerStrides, 0, m, func(at, step, l int) {
-						for i := 0; i < l; i += chunk {
-							part := buf[:min(chunk, l-i)]
-							read(part, off+j*stride+at+i*step, step)
-							acc[j] = along(acc[j], part, first+j)
-						}
-					})
-				}
+				driver.Runs(inner, innerStrides, 0, m, func(at, step, l int) {
+					if isDirect {
+						beside(acc, direct[off+at:], step, l, first)
+						return
+					}
+					for i := range l {
+						read(buf[:k], off+at+i*step, 1)
+						beside(acc, buf[:k], 0, 1, first)
+					}
+				})
 			})
 			for j := range w {
 				out[j] = T(sums[j] * a.F[1])

@@ -10,11 +10,13 @@ func init() {
 // squareDeviation: x, means; adds up squares as sum adds up elements.
 func squareDeviation[T float32 | float64](a *driver.Args) {
 	mean := values[T](&a.In[1])
-	reduce(a, func(acc []float64, v []T, at int) {
-		mean := mean[at : at+len(v)]
-		for j, v := range v {
-			d := float64(v) - float64(mean[j])
-			acc[j] += d * d
+	reduce(a, func(acc []float64, x []T, distance, n, at int) {
+		mean := mean[at : at+len(acc)]
+		for i := range n {
+			for j, v := range x[i*distance:][:len(acc)] {
+				d := float64(v) - float64(mean[j])
+				acc[j] += d * d
+			}
 		}
 	}, func(acc float64, v []T, at int) float64 {
 		mean := float64(mean[at])

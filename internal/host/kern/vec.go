@@ -41,6 +41,55 @@ func MulRow(dst, x, y []float32) {
 	}
 }
 
+// SubRow is dst = x - y.
+func SubRow(dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	if avx2 {
+		subVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
+		return
+	}
+	for i := range dst {
+		dst[i] = x[i] - y[i]
+	}
+}
+
+// DivRow is dst = x / y.
+func DivRow(dst, x, y []float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	if avx2 {
+		divVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
+		return
+	}
+	for i := range dst {
+		dst[i] = x[i] / y[i]
+	}
+}
+
+// ScaleRow is dst = x · by.
+func ScaleRow(dst, x []float32, by float32) {
+	x = x[:len(dst)]
+	if avx2 {
+		scaleVec(len(dst), first(dst), first(x), &by, lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		dst[i] = v * by
+	}
+}
+
+// LerpRow is dst = x + weight·(scale·y - x), rounded after each step.
+func LerpRow(dst, x, y []float32, weight, scale float32) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	if avx2 {
+		s := [2]float32{weight, scale}
+		lerpVec(len(dst), first(dst), first(x), first(y), &s[0], lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		dst[i] = v + float32(weight*(float32(scale*y[i])-v))
+	}
+}
+
 // Axpy is dst += a · x, rounded twice.
 func Axpy(dst []float32, a float32, x []float32) {
 	x = x[:len(dst)]
@@ -81,6 +130,67 @@ func ReLUBackRow(dst, y, dy []float32) {
 		} else {
 			dst[i] = 0
 		}
+	}
+}
+
+// ClampRow is dst = x, but no less than lo and no more than hi; a NaN stays one.
+func ClampRow(dst, x []float32, lo, hi float32) {
+	x = x[:len(dst)]
+	if avx2 {
+		s := [2]float32{lo, hi}
+		clampVec(len(dst), first(dst), first(x), &s[0], lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		dst[i] = min(max(v, lo), hi)
+	}
+}
+
+// ClampBackRow is dst = dy where lo < y < hi, else 0.
+func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
+	y, dy = y[:len(dst)], dy[:len(dst)]
+	if avx2 {
+		s := [2]float32{lo, hi}
+		clampBackVec(len(dst), first(dst), first(y), first(dy), &s[0], lanes(len(dst)))
+		return
+	}
+	for i, v := range y {
+		d := dy[i]
+		if !(lo < v && v < hi) {
+			d = 0
+		}
+		dst[i] = d
+	}
+}
+
+// LeakyRow is dst = x, times slope where x ≤ 0.
+func LeakyRow(dst, x []float32, slope float32) {
+	x = x[:len(dst)]
+	if avx2 {
+		leakyVec(len(dst), first(dst), first(x), &slope, lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		if v <= 0 {
+			v *= slope
+		}
+		dst[i] = v
+	}
+}
+
+// LeakyBackRow is dst = dy, times slope where y ≤ 0.
+func LeakyBackRow(dst, y, dy []float32, slope float32) {
+	y, dy = y[:len(dst)], dy[:len(dst)]
+	if avx2 {
+		leakyBackVec(len(dst), first(dst), first(y), first(dy), &slope, lanes(len(dst)))
+		return
+	}
+	for i, v := range y {
+		d := dy[i]
+		if v <= 0 {
+			d *= slope
+		}
+		dst[i] = d
 	}
 }
 
@@ -207,4 +317,44 @@ func SumRow(x []float32) float64 {
 		s += float64(v)
 	}
 	return s
+}
+
+// MaxRow is the greatest of x, NaNs left out: of nothing, -∞.
+func MaxRow(x []float32) float32 {
+	if avx2 {
+		return maxVec(len(x), first(x), lanes(len(x)))
+	}
+	top := float32(math.Inf(-1))
+	for _, v := range x {
+		if v > top {
+			top = v
+		}
+	}
+	return top
+}
+
+// SumColumns adds n rows to sums, in order: row i begins at x[i·distance].
+func SumColumns(sums []float64, x []float32, distance, n int) {
+	if n == 0 || len(sums) == 0 {
+		return
+	}
+	_ = x[(n-1)*distance+len(sums)-1]
+	j := 0
+	if avx2 {
+		for ; j+32 <= len(sums); j += 32 {
+			columnsVec32(n, &sums[j], &x[j], 4*distance)
+		}
+		for ; j+4 <= len(sums); j += 4 {
+			columnsVec4(n, &sums[j], &x[j], 4*distance)
+		}
+	}
+	if j == len(sums) {
+		return
+	}
+	rest := sums[j:]
+	for i := range n {
+		for q, v := range x[i*distance+j:][:len(rest)] {
+			rest[q] += float64(v)
+		}
+	}
 }

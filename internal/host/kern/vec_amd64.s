@@ -76,6 +76,451 @@ done:
 	VZEROUPPER
 	RET
 
+// func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·subVec(SB), NOSPLIT, $0-48
+	MOVQ   dst+8(FP), SI
+	MOVQ   x+16(FP), DI
+	MOVQ   y+24(FP), R8
+	MOVQ   scalars+32(FP), DX
+	MOVQ   n+0(FP), CX
+	MOVQ   mask+40(FP), DX
+	VXORPS Y15, Y15, Y15
+	XORQ   AX, AX
+	SUBQ   $0x08, CX
+	JL     rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VSUBPS  Y2, Y1, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VSUBPS     Y2, Y1, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·divVec(SB), NOSPLIT, $0-48
+	MOVQ   dst+8(FP), SI
+	MOVQ   x+16(FP), DI
+	MOVQ   y+24(FP), R8
+	MOVQ   scalars+32(FP), DX
+	MOVQ   n+0(FP), CX
+	MOVQ   mask+40(FP), DX
+	VXORPS Y15, Y15, Y15
+	XORQ   AX, AX
+	SUBQ   $0x08, CX
+	JL     rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VDIVPS  Y2, Y1, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VDIVPS     Y2, Y1, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·scaleVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMULPS  Y8, Y1, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMULPS     Y8, Y1, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·lerpVec(SB), NOSPLIT, $0-48
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         y+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+40(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VMULPS  Y9, Y2, Y2
+	VSUBPS  Y1, Y2, Y2
+	VMULPS  Y8, Y2, Y2
+	VADDPS  Y2, Y1, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VMULPS     Y9, Y2, Y2
+	VSUBPS     Y1, Y2, Y2
+	VMULPS     Y8, Y2, Y2
+	VADDPS     Y2, Y1, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func clampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·clampVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMAXPS  Y1, Y8, Y0
+	VMINPS  Y0, Y9, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMAXPS     Y1, Y8, Y0
+	VMINPS     Y0, Y9, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·clampBackVec(SB), NOSPLIT, $0-48
+	MOVQ         dst+8(FP), SI
+	MOVQ         y+16(FP), DI
+	MOVQ         dy+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+40(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VCMPPS  $0x01, Y1, Y8, Y0
+	VCMPPS  $0x01, Y9, Y1, Y3
+	VANDPS  Y3, Y0, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VCMPPS     $0x01, Y1, Y8, Y0
+	VCMPPS     $0x01, Y9, Y1, Y3
+	VANDPS     Y3, Y0, Y0
+	VANDPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leakyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·leakyVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS   (DI)(AX*4), Y1
+	VMULPS    Y8, Y1, Y3
+	VCMPPS    $0x02, Y15, Y1, Y4
+	VBLENDVPS Y4, Y3, Y1, Y0
+	VMOVUPS   Y0, (SI)(AX*4)
+	ADDQ      $0x08, AX
+	SUBQ      $0x08, CX
+	JGE       loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMULPS     Y8, Y1, Y3
+	VCMPPS     $0x02, Y15, Y1, Y4
+	VBLENDVPS  Y4, Y3, Y1, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·leakyBackVec(SB), NOSPLIT, $0-48
+	MOVQ         dst+8(FP), SI
+	MOVQ         y+16(FP), DI
+	MOVQ         dy+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	VBROADCASTSS (DX), Y8
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+40(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS   (DI)(AX*4), Y1
+	VMOVUPS   (R8)(AX*4), Y2
+	VMULPS    Y8, Y2, Y3
+	VCMPPS    $0x02, Y15, Y1, Y4
+	VBLENDVPS Y4, Y3, Y2, Y0
+	VMOVUPS   Y0, (SI)(AX*4)
+	ADDQ      $0x08, AX
+	SUBQ      $0x08, CX
+	JGE       loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VMULPS     Y8, Y2, Y3
+	VCMPPS     $0x02, Y15, Y1, Y4
+	VBLENDVPS  Y4, Y3, Y2, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·normVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VSUBPS  Y8, Y1, Y0
+	VMULPS  Y9, Y0, Y0
+	VADDPS  Y10, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VSUBPS     Y8, Y1, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·layerVec(SB), NOSPLIT, $0-56
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         w+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         scalars+40(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+48(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VMOVUPS (R9)(AX*4), Y3
+	VSUBPS  Y8, Y1, Y0
+	VMULPS  Y9, Y0, Y0
+	VMULPS  Y2, Y0, Y0
+	VADDPS  Y3, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VMASKMOVPS (R9)(AX*4), Y14, Y3
+	VSUBPS     Y8, Y1, Y0
+	VMULPS     Y9, Y0, Y0
+	VMULPS     Y2, Y0, Y0
+	VADDPS     Y3, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·normBackVec(SB), NOSPLIT, $0-48
+	MOVQ         dst+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         x+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+40(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VMULPS  Y8, Y1, Y0
+	VSUBPS  Y9, Y2, Y2
+	VMULPS  Y10, Y2, Y2
+	VADDPS  Y2, Y0, Y0
+	VADDPS  Y11, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VMULPS     Y8, Y1, Y0
+	VSUBPS     Y9, Y2, Y2
+	VMULPS     Y10, Y2, Y2
+	VADDPS     Y2, Y0, Y0
+	VADDPS     Y11, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func axpyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 // Requires: AVX
 TEXT ·axpyVec(SB), NOSPLIT, $0-40
@@ -1781,5 +2226,283 @@ done:
 	VPERMILPD    $0x01, X0, X1
 	VADDSD       X1, X0, X0
 	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func maxVec(n int, x *float32, mask *int32) float32
+// Requires: AVX, SSE
+TEXT ·maxVec(SB), NOSPLIT, $0-28
+	MOVQ    n+0(FP), CX
+	MOVQ    x+8(FP), SI
+	MOVQ    mask+16(FP), DX
+	VMOVUPS (DX), Y14
+	VMOVUPS vecff800000<>+0(SB), Y15
+	VMOVAPS Y15, Y0
+	SUBQ    $0x08, CX
+	JL      rest
+
+loop:
+	VMOVUPS (SI), Y1
+	VMAXPS  Y0, Y1, Y0
+	ADDQ    $0x20, SI
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMASKMOVPS (SI), Y14, Y1
+	VBLENDVPS  Y14, Y1, Y15, Y1
+	VMAXPS     Y0, Y1, Y0
+
+done:
+	VEXTRACTF128 $0x01, Y0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VMAXPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VMAXPS       X1, X0, X0
+	MOVSS        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+DATA vecff800000<>+0(SB)/4, $0xff800000
+DATA vecff800000<>+4(SB)/4, $0xff800000
+DATA vecff800000<>+8(SB)/4, $0xff800000
+DATA vecff800000<>+12(SB)/4, $0xff800000
+DATA vecff800000<>+16(SB)/4, $0xff800000
+DATA vecff800000<>+20(SB)/4, $0xff800000
+DATA vecff800000<>+24(SB)/4, $0xff800000
+DATA vecff800000<>+28(SB)/4, $0xff800000
+GLOBL vecff800000<>(SB), RODATA|NOPTR, $32
+
+// func momentsVec(n int, x *float32, scalars *float32, mask *int32) (sum float64, squares float64)
+// Requires: AVX, FMA3, SSE2
+TEXT ·momentsVec(SB), NOSPLIT, $0-48
+	MOVQ         x+8(FP), SI
+	MOVQ         scalars+16(FP), DX
+	VBROADCASTSS (DX), Y8
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+24(FP), DX
+	VMOVUPS      (DX), Y14
+	XORQ         AX, AX
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y13, Y13, Y13
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VCVTPS2PD    X8, Y9
+	VEXTRACTF128 $0x01, Y0, X2
+	VCVTPS2PD    X0, Y4
+	VSUBPD       Y9, Y4, Y4
+	VADDPD       Y4, Y10, Y10
+	VFMADD231PD  Y4, Y4, Y11
+	VCVTPS2PD    X2, Y6
+	VSUBPD       Y9, Y6, Y6
+	VADDPD       Y6, Y12, Y12
+	VFMADD231PD  Y6, Y6, Y13
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VBLENDVPS    Y14, Y0, Y8, Y0
+	VCVTPS2PD    X8, Y9
+	VEXTRACTF128 $0x01, Y0, X2
+	VCVTPS2PD    X0, Y4
+	VSUBPD       Y9, Y4, Y4
+	VADDPD       Y4, Y10, Y10
+	VFMADD231PD  Y4, Y4, Y11
+	VCVTPS2PD    X2, Y6
+	VSUBPD       Y9, Y6, Y6
+	VADDPD       Y6, Y12, Y12
+	VFMADD231PD  Y6, Y6, Y13
+
+done:
+	VADDPD       Y12, Y10, Y10
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VPERMILPD    $0x01, X10, X0
+	VADDSD       X0, X10, X10
+	MOVSD        X10, sum+32(FP)
+	VADDPD       Y13, Y11, Y11
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VPERMILPD    $0x01, X11, X0
+	VADDSD       X0, X11, X11
+	MOVSD        X11, squares+40(FP)
+	VZEROUPPER
+	RET
+
+// func productsVec(n int, grad *float32, x *float32, scalars *float32, mask *int32) (sum float64, product float64)
+// Requires: AVX, FMA3, SSE2
+TEXT ·productsVec(SB), NOSPLIT, $0-56
+	MOVQ         grad+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VMOVUPS      (DX), Y14
+	XORQ         AX, AX
+	VXORPS       Y10, Y10, Y10
+	VXORPS       Y11, Y11, Y11
+	VXORPS       Y12, Y12, Y12
+	VXORPS       Y13, Y13, Y13
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VSUBPS       Y8, Y1, Y1
+	VEXTRACTF128 $0x01, Y0, X2
+	VEXTRACTF128 $0x01, Y1, X3
+	VCVTPS2PD    X0, Y4
+	VCVTPS2PD    X1, Y5
+	VADDPD       Y4, Y10, Y10
+	VFMADD231PD  Y5, Y4, Y11
+	VCVTPS2PD    X2, Y6
+	VCVTPS2PD    X3, Y7
+	VADDPD       Y6, Y12, Y12
+	VFMADD231PD  Y7, Y6, Y13
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VSUBPS       Y8, Y1, Y1
+	VEXTRACTF128 $0x01, Y0, X2
+	VEXTRACTF128 $0x01, Y1, X3
+	VCVTPS2PD    X0, Y4
+	VCVTPS2PD    X1, Y5
+	VADDPD       Y4, Y10, Y10
+	VFMADD231PD  Y5, Y4, Y11
+	VCVTPS2PD    X2, Y6
+	VCVTPS2PD    X3, Y7
+	VADDPD       Y6, Y12, Y12
+	VFMADD231PD  Y7, Y6, Y13
+
+done:
+	VADDPD       Y12, Y10, Y10
+	VEXTRACTF128 $0x01, Y10, X0
+	VADDPD       X0, X10, X10
+	VPERMILPD    $0x01, X10, X0
+	VADDSD       X0, X10, X10
+	MOVSD        X10, sum+40(FP)
+	VADDPD       Y13, Y11, Y11
+	VEXTRACTF128 $0x01, Y11, X0
+	VADDPD       X0, X11, X11
+	VPERMILPD    $0x01, X11, X0
+	VADDSD       X0, X11, X11
+	MOVSD        X11, product+48(FP)
+	VZEROUPPER
+	RET
+
+// func columnsVec32(n int, sums *float64, x *float32, distance int)
+// Requires: AVX
+TEXT ·columnsVec32(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), CX
+	MOVQ    sums+8(FP), DI
+	MOVQ    x+16(FP), SI
+	MOVQ    distance+24(FP), DX
+	VMOVUPD (DI), Y0
+	VMOVUPD 32(DI), Y1
+	VMOVUPD 64(DI), Y2
+	VMOVUPD 96(DI), Y3
+	VMOVUPD 128(DI), Y4
+	VMOVUPD 160(DI), Y5
+	VMOVUPD 192(DI), Y6
+	VMOVUPD 224(DI), Y7
+
+loop:
+	VCVTPS2PD (SI), Y8
+	VADDPD    Y8, Y0, Y0
+	VCVTPS2PD 16(SI), Y9
+	VADDPD    Y9, Y1, Y1
+	VCVTPS2PD 32(SI), Y10
+	VADDPD    Y10, Y2, Y2
+	VCVTPS2PD 48(SI), Y11
+	VADDPD    Y11, Y3, Y3
+	VCVTPS2PD 64(SI), Y12
+	VADDPD    Y12, Y4, Y4
+	VCVTPS2PD 80(SI), Y13
+	VADDPD    Y13, Y5, Y5
+	VCVTPS2PD 96(SI), Y14
+	VADDPD    Y14, Y6, Y6
+	VCVTPS2PD 112(SI), Y15
+	VADDPD    Y15, Y7, Y7
+	ADDQ      DX, SI
+	DECQ      CX
+	JNE       loop
+	VMOVUPD   Y0, (DI)
+	VMOVUPD   Y1, 32(DI)
+	VMOVUPD   Y2, 64(DI)
+	VMOVUPD   Y3, 96(DI)
+	VMOVUPD   Y4, 128(DI)
+	VMOVUPD   Y5, 160(DI)
+	VMOVUPD   Y6, 192(DI)
+	VMOVUPD   Y7, 224(DI)
+	VZEROUPPER
+	RET
+
+// func columnsVec4(n int, sums *float64, x *float32, distance int)
+// Requires: AVX
+TEXT ·columnsVec4(SB), NOSPLIT, $0-32
+	MOVQ    n+0(FP), CX
+	MOVQ    sums+8(FP), DI
+	MOVQ    x+16(FP), SI
+	MOVQ    distance+24(FP), DX
+	VMOVUPD (DI), Y0
+
+loop:
+	VCVTPS2PD (SI), Y8
+	VADDPD    Y8, Y0, Y0
+	ADDQ      DX, SI
+	DECQ      CX
+	JNE       loop
+	VMOVUPD   Y0, (DI)
+	VZEROUPPER
+	RET
+
+// func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32)
+// Requires: AVX
+TEXT ·layerColumnsVec(SB), NOSPLIT, $0-48
+	MOVQ         scalars+40(FP), DX
+	VBROADCASTSS (DX), X8
+	VBROADCASTSS 4(DX), X9
+	VCVTPS2PD    X9, Y9
+	MOVQ         n+0(FP), CX
+	MOVQ         sums+8(FP), DI
+	MOVQ         products+16(FP), R8
+	MOVQ         grad+24(FP), SI
+	MOVQ         x+32(FP), DX
+	XORQ         AX, AX
+
+loop:
+	VMOVUPS   (DX)(AX*4), X0
+	VSUBPS    X8, X0, X0
+	VCVTPS2PD X0, Y0
+	VCVTPS2PD (SI)(AX*4), Y1
+	VADDPD    (DI)(AX*8), Y1, Y2
+	VMOVUPD   Y2, (DI)(AX*8)
+	VMULPD    Y0, Y1, Y0
+	VMULPD    Y9, Y0, Y0
+	VADDPD    (R8)(AX*8), Y0, Y0
+	VMOVUPD   Y0, (R8)(AX*8)
+	ADDQ      $0x04, AX
+	DECQ      CX
+	JNE       loop
 	VZEROUPPER
 	RET

@@ -14,6 +14,61 @@ func addVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask 
 //go:noescape
 func mulVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
 
+// subVec is a kernel of rows.
+//
+//go:noescape
+func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+
+// divVec is a kernel of rows.
+//
+//go:noescape
+func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+
+// scaleVec is a kernel of rows.
+//
+//go:noescape
+func scaleVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// lerpVec is a kernel of rows.
+//
+//go:noescape
+func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+
+// clampVec is a kernel of rows.
+//
+//go:noescape
+func clampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// clampBackVec is a kernel of rows.
+//
+//go:noescape
+func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+
+// leakyVec is a kernel of rows.
+//
+//go:noescape
+func leakyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// leakyBackVec is a kernel of rows.
+//
+//go:noescape
+func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+
+// normVec is a kernel of rows.
+//
+//go:noescape
+func normVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// layerVec is a kernel of rows.
+//
+//go:noescape
+func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32, mask *int32)
+
+// normBackVec is a kernel of rows.
+//
+//go:noescape
+func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32, mask *int32)
+
 // axpyVec is a kernel of rows.
 //
 //go:noescape
@@ -88,3 +143,33 @@ func sgdVec(n int, w *float32, grad *float32, m *float32, scalars *float32, mask
 //
 //go:noescape
 func sumVec(n int, x *float32, mask *int32) float64
+
+// maxVec is a kernel of rows.
+//
+//go:noescape
+func maxVec(n int, x *float32, mask *int32) float32
+
+// momentsVec is a kernel of rows.
+//
+//go:noescape
+func momentsVec(n int, x *float32, scalars *float32, mask *int32) (sum float64, squares float64)
+
+// productsVec is a kernel of rows.
+//
+//go:noescape
+func productsVec(n int, grad *float32, x *float32, scalars *float32, mask *int32) (sum float64, product float64)
+
+// columnsVec32 is a kernel of rows.
+//
+//go:noescape
+func columnsVec32(n int, sums *float64, x *float32, distance int)
+
+// columnsVec4 is a kernel of rows.
+//
+//go:noescape
+func columnsVec4(n int, sums *float64, x *float32, distance int)
+
+// layerColumnsVec is a kernel of rows.
+//
+//go:noescape
+func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32)

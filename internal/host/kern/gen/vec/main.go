@@ -27,6 +27,50 @@ func main() {
 	ConstraintExpr("amd64,!race")
 	row("addVec", "dst x y", "x y", "dst", 0, func() { VADDPS(ymm[2], ymm[1], ymm[0]) })
 	row("mulVec", "dst x y", "x y", "dst", 0, func() { VMULPS(ymm[2], ymm[1], ymm[0]) })
+	row("subVec", "dst x y", "x y", "dst", 0, func() { VSUBPS(ymm[2], ymm[1], ymm[0]) })
+	row("divVec", "dst x y", "x y", "dst", 0, func() { VDIVPS(ymm[2], ymm[1], ymm[0]) })
+	row("scaleVec", "dst x", "x", "dst", 1, func() { VMULPS(scalars[0], ymm[1], ymm[0]) })
+	row("lerpVec", "dst x y", "x y", "dst", 2, func() { // weight, scale
+		VMULPS(scalars[1], ymm[2], ymm[2])
+		VSUBPS(ymm[1], ymm[2], ymm[2])
+		VMULPS(scalars[0], ymm[2], ymm[2])
+		VADDPS(ymm[2], ymm[1], ymm[0])
+	})
+	row("clampVec", "dst x", "x", "dst", 2, func() { // a NaN stays one
+		VMAXPS(ymm[1], scalars[0], ymm[0])
+		VMINPS(ymm[0], scalars[1], ymm[0])
+	})
+	row("clampBackVec", "dst y dy", "y dy", "dst", 2, func() {
+		VCMPPS(Imm(1), ymm[1], scalars[0], ymm[0]) // lo < y
+		VCMPPS(Imm(1), scalars[1], ymm[1], ymm[3]) // y < hi
+		VANDPS(ymm[3], ymm[0], ymm[0])
+		VANDPS(ymm[2], ymm[0], ymm[0])
+	})
+	leaky := func(by, x int) { // where x ≤ 0 it is multiplied
+		VMULPS(scalars[0], ymm[by], ymm[3])
+		VCMPPS(Imm(2), zero, ymm[x], temps[0])
+		VBLENDVPS(temps[0], ymm[3], ymm[by], ymm[0])
+	}
+	row("leakyVec", "dst x", "x", "dst", 1, func() { leaky(1, 1) })
+	row("leakyBackVec", "dst y dy", "y dy", "dst", 1, func() { leaky(2, 1) })
+	row("normVec", "dst x", "x", "dst", 3, func() { // mean, scale, shift
+		VSUBPS(scalars[0], ymm[1], ymm[0])
+		VMULPS(scalars[1], ymm[0], ymm[0])
+		VADDPS(scalars[2], ymm[0], ymm[0])
+	})
+	row("layerVec", "dst x w b", "x w b", "dst", 2, func() { // mean, inverse
+		VSUBPS(scalars[0], ymm[1], ymm[0])
+		VMULPS(scalars[1], ymm[0], ymm[0])
+		VMULPS(ymm[2], ymm[0], ymm[0])
+		VADDPS(ymm[3], ymm[0], ymm[0])
+	})
+	row("normBackVec", "dst grad x", "grad x", "dst", 4, func() { // scale, mean, p, q
+		VMULPS(scalars[0], ymm[1], ymm[0])
+		VSUBPS(scalars[1], ymm[2], ymm[2])
+		VMULPS(scalars[2], ymm[2], ymm[2])
+		VADDPS(ymm[2], ymm[0], ymm[0])
+		VADDPS(scalars[3], ymm[0], ymm[0])
+	})
 	row("axpyVec", "dst x", "dst x", "dst", 1, func() {
 		VMULPS(scalars[0], ymm[1], ymm[1])
 		VADDPS(ymm[1], ymm[0], ymm[0])
@@ -74,6 +118,12 @@ func main() {
 		VSUBPS(t, p, p)
 	})
 	sum()
+	maximum()
+	moments()
+	products()
+	columns("columnsVec32", 8)
+	columns("columnsVec4", 1)
+	layerColumns()
 	Generate()
 }
 

@@ -1,0 +1,206 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// fold writes a kernel that makes sums of n elements, in float64. Rows and scalars are as row has them; add gets a half of
+// each row, converted, in turn, and adds to that half's sums. prepare works on the whole rows before. Lanes that do not
+// exist are zero, or the scalar `missing` if that is one.
+func fold(name, signature string, rows []string, scalarCount, missing, results int, prepare func(), add func(rows, sums []reg.VecPhysical)) {
+	TEXT(name, NOSPLIT, signature)
+	Pragma("noescape")
+	Doc(name + " is a kernel of rows.")
+	n, i := reg.RCX, reg.RAX
+	places := []reg.GPPhysical{reg.RSI, reg.RDI}[:len(rows)]
+	for j, r := range rows {
+		Load(Param(r), places[j])
+	}
+	if scalarCount > 0 {
+		Load(Param("scalars"), reg.RDX)
+	}
+	for j := range scalarCount {
+		VBROADCASTSS(Mem{Base: reg.RDX, Disp: 4 * j}, scalars[j])
+	}
+	Load(Param("n"), n)
+	Load(Param("mask"), reg.RDX)
+	VMOVUPS(Mem{Base: reg.RDX}, mask)
+	XORQ(i, i)
+	sums := [2][]reg.VecPhysical{ymm[10:12], ymm[12:14]} // of the low and the high half
+	for _, s := range ymm[10:14] {
+		VXORPS(s, s, s)
+	}
+	high := []reg.VecPhysical{reg.X2, reg.X3}
+	low := []reg.VecPhysical{reg.X0, reg.X1}
+	step := func() {
+		prepare()
+		for j := range rows {
+			VEXTRACTF128(Imm(1), ymm[j], high[j])
+		}
+		for h, from := range [][]reg.VecPhysical{low, high} {
+			wide := ymm[4+2*h:][:len(rows)]
+			for j := range rows {
+				VCVTPS2PD(from[j], wide[j])
+			}
+			add(wide, sums[h])
+		}
+	}
+	SUBQ(Imm(8), n)
+	JL(LabelRef("rest"))
+	Label("loop")
+	for j, p := range places {
+		VMOVUPS(Mem{Base: p, Index: i, Scale: 4}, ymm[j])
+	}
+	step()
+	ADDQ(Imm(8), i)
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("done"))
+	for j, p := range places {
+		VMASKMOVPS(Mem{Base: p, Index: i, Scale: 4}, mask, ymm[j])
+		if missing >= 0 {
+			VBLENDVPS(mask, ymm[j], scalars[missing], ymm[j])
+		}
+	}
+	step()
+	Label("done")
+	for r := range results {
+		s := sums[0][r]
+		x, t := []reg.VecPhysical{reg.X10, reg.X11}[r], reg.X0
+		VADDPD(sums[1][r], s, s)
+		VEXTRACTF128(Imm(1), s, t)
+		VADDPD(t, x, x)
+		VPERMILPD(Imm(1), x, t)
+		VADDSD(t, x, x)
+		Store(x, ReturnIndex(r))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// moments has the scalar first: Σ (x - first) and Σ (x - first)².
+func moments() {
+	fold("momentsVec", "func(n int, x, scalars *float32, mask *int32) (sum, squares float64)", []string{"x"}, 1, 0, 2, func() {
+		VCVTPS2PD(reg.X8, ymm[9])
+	}, func(rows, sums []reg.VecPhysical) {
+		VSUBPD(ymm[9], rows[0], rows[0])
+		VADDPD(rows[0], sums[0], sums[0])
+		VFMADD231PD(rows[0], rows[0], sums[1])
+	})
+}
+
+// products has the scalar mean: Σ g and Σ g·(x - mean).
+func products() {
+	fold("productsVec", "func(n int, grad, x, scalars *float32, mask *int32) (sum, product float64)", []string{"grad", "x"}, 1, -1, 2, func() {
+		VSUBPS(scalars[0], ymm[1], ymm[1])
+	}, func(rows, sums []reg.VecPhysical) {
+		VADDPD(rows[0], sums[0], sums[0])
+		VFMADD231PD(rows[1], rows[0], sums[1])
+	})
+}
+
+// maximum passes over NaNs.
+func maximum() {
+	TEXT("maxVec", NOSPLIT, "func(n int, x *float32, mask *int32) float32")
+	Pragma("noescape")
+	Doc("maxVec is a kernel of rows.")
+	n, x, least := reg.RCX, reg.RSI, ymm[15]
+	Load(Param("n"), n)
+	Load(Param("x"), x)
+	Load(Param("mask"), reg.RDX)
+	VMOVUPS(Mem{Base: reg.RDX}, mask)
+	VMOVUPS(bits(0xff800000), least)
+	VMOVAPS(least, ymm[0])
+	SUBQ(Imm(8), n)
+	JL(LabelRef("rest"))
+	Label("loop")
+	VMOVUPS(Mem{Base: x}, ymm[1])
+	VMAXPS(ymm[0], ymm[1], ymm[0])
+	ADDQ(Imm(32), x)
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("done"))
+	VMASKMOVPS(Mem{Base: x}, mask, ymm[1])
+	VBLENDVPS(mask, ymm[1], least, ymm[1])
+	VMAXPS(ymm[0], ymm[1], ymm[0])
+	Label("done")
+	VEXTRACTF128(Imm(1), ymm[0], reg.X1)
+	VMAXPS(reg.X1, reg.X0, reg.X0)
+	VPERMILPS(Imm(0x4e), reg.X0, reg.X1)
+	VMAXPS(reg.X1, reg.X0, reg.X0)
+	VPERMILPS(Imm(0xb1), reg.X0, reg.X1)
+	VMAXPS(reg.X1, reg.X0, reg.X0)
+	Store(reg.X0, ReturnIndex(0))
+	VZEROUPPER()
+	RET()
+}
+
+// columns adds n rows, which are distance bytes apart, to four times `vectors` sums in float64.
+func columns(name string, vectors int) {
+	TEXT(name, NOSPLIT, "func(n int, sums *float64, x *float32, distance int)")
+	Pragma("noescape")
+	Doc(name + " is a kernel of rows.")
+	n, s, x, distance := reg.RCX, reg.RDI, reg.RSI, reg.RDX
+	Load(Param("n"), n)
+	Load(Param("sums"), s)
+	Load(Param("x"), x)
+	Load(Param("distance"), distance)
+	for j := range vectors {
+		VMOVUPD(Mem{Base: s, Disp: 32 * j}, ymm[j])
+	}
+	Label("loop")
+	for j := range vectors {
+		t := ymm[8+j]
+		VCVTPS2PD(Mem{Base: x, Disp: 16 * j}, t)
+		VADDPD(t, ymm[j], ymm[j])
+	}
+	ADDQ(distance, x)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	for j := range vectors {
+		VMOVUPD(ymm[j], Mem{Base: s, Disp: 32 * j})
+	}
+	VZEROUPPER()
+	RET()
+}
+
+// layerColumns adds 4·n gradients to sums, and times (x - mean)·inverse to products. The scalars are mean and inverse.
+func layerColumns() {
+	TEXT("layerColumnsVec", NOSPLIT, "func(n int, sums, products *float64, grad, x, scalars *float32)")
+	Pragma("noescape")
+	Doc("layerColumnsVec is a kernel of rows.")
+	n, i, s, p, g, x := reg.RCX, reg.RAX, reg.RDI, reg.R8, reg.RSI, reg.RDX
+	mean, inverse := reg.X8, ymm[9]
+	Load(Param("scalars"), x)
+	VBROADCASTSS(Mem{Base: x}, mean)
+	VBROADCASTSS(Mem{Base: x, Disp: 4}, reg.X9)
+	VCVTPS2PD(reg.X9, inverse)
+	Load(Param("n"), n)
+	Load(Param("sums"), s)
+	Load(Param("products"), p)
+	Load(Param("grad"), g)
+	Load(Param("x"), x)
+	XORQ(i, i)
+	Label("loop")
+	VMOVUPS(Mem{Base: x, Index: i, Scale: 4}, reg.X0)
+	VSUBPS(mean, reg.X0, reg.X0)
+	VCVTPS2PD(reg.X0, ymm[0])
+	VCVTPS2PD(Mem{Base: g, Index: i, Scale: 4}, ymm[1])
+	VADDPD(Mem{Base: s, Index: i, Scale: 8}, ymm[1], ymm[2])
+	VMOVUPD(ymm[2], Mem{Base: s, Index: i, Scale: 8})
+	VMULPD(ymm[0], ymm[1], ymm[0])
+	VMULPD(inverse, ymm[0], ymm[0])
+	VADDPD(Mem{Base: p, Index: i, Scale: 8}, ymm[0], ymm[0])
+	VMOVUPD(ymm[0], Mem{Base: p, Index: i, Scale: 8})
+	ADDQ(Imm(4), i)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
