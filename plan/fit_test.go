@@ -147,7 +147,7 @@ type run struct {
 func newRun(t testing.TB, device string) *run {
 	t.Helper()
 	r := &run{d: open(t, device, 1<<30), rng: snug.NewRand(3)}
-	r.m = &net{nn.NewConv2D(nn.DefaultConv2D(3, 8, 3)), nn.NewBatchNorm(8), nn.NewLinear(8*14*14, 10, true), nn.NewMean()}
+	r.m = &net{nn.NewConv2D(nn.DefaultConv2D(3, 8, 1)), nn.NewBatchNorm(8), nn.NewLinear(8*16*16, 10, true), nn.NewMean()}
 	if err := nn.Init(t.Context(), r.d, r.m, r.rng); err != nil {
 		t.Fatal(err)
 	}

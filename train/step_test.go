@@ -368,6 +368,41 @@ func TestStepUndoes(t *testing.T) {
 	equal(t, "the step after it", r.state(t), plain.state(t))
 }
 
+// moody is an optimizer that refuses its first steps.
+type moody struct {
+	optim.Optimizer
+	refuse []error
+}
+
+func (o *moody) Step() error {
+	if len(o.refuse) > 0 {
+		err := o.refuse[0]
+		o.refuse = o.refuse[1:]
+		return err
+	}
+	return o.Optimizer.Step()
+}
+
+// What the optimizer's step meets is met like the rest: after out of memory again with
+// half, else the step has not taken place.
+func TestOptimizerRefuses(t *testing.T) {
+	r, plain := newRun(t, "cpu", optim.WindowConfig{}), newRun(t, "cpu", optim.WindowConfig{})
+	o := &moody{Optimizer: r.o, refuse: []error{errors.ErrUnsupported}}
+	r.t.Window = optim.NewWindow(o, optim.WindowConfig{})
+	samples, want := batch(t, 8), r.state(t)
+	if _, err := r.t.Step(t.Context(), samples); !errors.Is(err, errors.ErrUnsupported) {
+		t.Error(err)
+	}
+	equal(t, "a step refused", r.state(t), want)
+	o.refuse = []error{memory.ErrOutOfMemory, memory.ErrOutOfMemory}
+	if res := r.step(t, samples); res.Micro != 2 || len(res.Retried) != 2 || !res.Stepped {
+		t.Errorf("%+v", res)
+	}
+	plain.t.Micro = 2
+	plain.step(t, samples)
+	equal(t, "the step after that", r.state(t), plain.state(t))
+}
+
 // Torn parameters cannot be put back: no retry, no undoing.
 func TestTornIsNotRetried(t *testing.T) {
 	r := newRun(t, "cpu", optim.WindowConfig{})
