@@ -41,12 +41,17 @@ func train(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if flags.Compare {
+		return run.Compare(ctx, out, flags, func(ctx context.Context, d *snug.Device, f run.Flags, b *run.Brief) error {
+			return learn(ctx, d, out, f, corpus, b)
+		})
+	}
 	dev, err := flags.Open()
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	return learn(ctx, dev, out, flags, corpus)
+	return learn(ctx, dev, out, flags, corpus, nil)
 }
 
 // trainer is a model that learns a text.
@@ -60,7 +65,8 @@ type trainer struct {
 	status *run.Status
 }
 
-func learn(ctx context.Context, dev *snug.Device, out io.Writer, f run.Flags, corpus *data.Corpus) error {
+// learn trains; where brief is not nil just some steps, to be compared.
+func learn(ctx context.Context, dev *snug.Device, out io.Writer, f run.Flags, corpus *data.Corpus, brief *run.Brief) error {
 	// The last tenth of the text is held back, to see what was learned and not memorized.
 	held := max(1, corpus.Len()/10)
 	first, err := data.Part(corpus, 0, corpus.Len()-held)
@@ -105,7 +111,7 @@ func learn(ctx context.Context, dev *snug.Device, out io.Writer, f run.Flags, co
 	}
 	defer adam.Close()
 	n := int64(f.Epochs) * int64((first.Len()+f.Batch-1)/f.Batch)
-	r.steps = optim.NewWindow(adam, optim.WindowConfig{
+	r.steps = f.Window(adam, optim.WindowConfig{
 		ClipNorm: 1, // of all gradients together: a rare batch does not throw the weights about
 		Schedule: optim.Warmup(n/10, optim.Cosine(n-n/10, 0.1)),
 	})
@@ -113,6 +119,9 @@ func learn(ctx context.Context, dev *snug.Device, out io.Writer, f run.Flags, co
 
 	r.status = run.NewStatus(out, dev, int64(f.Epochs)*int64(corpus.Len()))
 	defer r.status.Clear()
+	if brief != nil {
+		return brief.Take(dev, r.model, func() error { return r.first(ctx, train) })
+	}
 	if f.Dry() {
 		return r.predict(ctx, out, train)
 	}
@@ -184,17 +193,23 @@ func (r *trainer) epoch(ctx context.Context, name string, train, test *data.Load
 
 // step adds up the gradients of a batch's micro-batches and changes the parameters.
 func (r *trainer) step(ctx context.Context, batch data.Batch) error {
-	for micro := range batch.Split(r.Micro()) {
+	stepped := false
+	for micro, last := range batch.Split(r.Micro()) {
 		err := r.dev.Train(ctx, func(s *snug.Scope) error {
 			x, y := micro.In(s)
 			loss := nn.CrossEntropy(r.model.Forward(x), y)
 			n := float64(micro.Len())
 			r.loss.Add(loss, n)
-			return r.steps.Backward(loss, n)
-		}, snug.Random(r.rng)) // dropout draws from it
+			var err error
+			stepped, err = r.Backward(r.steps, loss, n, last)
+			return err
+		}, r.Options(r.rng)...)
 		if err != nil {
 			return err
 		}
+	}
+	if stepped { // in backward
+		return nil
 	}
 	_, err := r.steps.Step()
 	return err
@@ -202,16 +217,21 @@ func (r *trainer) step(ctx context.Context, batch data.Batch) error {
 
 // predict runs one step on a device without values, and tells what memory it needs.
 func (r *trainer) predict(ctx context.Context, out io.Writer, train *data.Loader) error {
-	for batch, err := range train.Batches(ctx, r.Batch) {
-		if err == nil {
-			err = r.step(ctx, batch)
-		}
-		if err != nil {
-			return err
-		}
-		break
+	if err := r.first(ctx, train); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "A step would need this memory; %s has no values to learn.\n", r.Device)
 	run.Table(out, r.dev)
+	return nil
+}
+
+// first takes one step, with the loader's next batch.
+func (r *trainer) first(ctx context.Context, train *data.Loader) error {
+	for batch, err := range train.Batches(ctx, r.Batch) {
+		if err != nil {
+			return err
+		}
+		return r.step(ctx, batch)
+	}
 	return nil
 }

@@ -48,7 +48,7 @@ func start(t *testing.T, ctx context.Context, out io.Writer, f run.Flags) error 
 		t.Fatal(err)
 	}
 	defer dev.Close()
-	err = learn(ctx, dev, out, f, corpus)
+	err = learn(ctx, dev, out, f, corpus, nil)
 	if live := dev.Memory().Live(); live != "" {
 		t.Errorf("after %v there stays\n%s", err, live)
 	}

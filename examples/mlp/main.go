@@ -28,20 +28,23 @@ func train(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	pixels := 1
+	for _, d := range train.Spec().Shape {
+		pixels *= d
+	}
+	task := classify.Task{
+		Flags: flags,
+		Model: nn.Sequential{nn.NewFlatten(), models.NewMLP(pixels, 512, 256, train.Spec().Classes)},
+		Train: train, Test: test,
+		SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4},
+	}
+	if flags.Compare {
+		return classify.Compare(ctx, out, task)
+	}
 	dev, err := flags.Open()
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-
-	pixels := 1
-	for _, d := range train.Spec().Shape {
-		pixels *= d
-	}
-	return classify.Run(ctx, dev, out, classify.Task{
-		Flags: flags,
-		Model: nn.Sequential{nn.NewFlatten(), models.NewMLP(pixels, 512, 256, train.Spec().Classes)},
-		Train: train, Test: test,
-		SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4},
-	})
+	return classify.Run(ctx, dev, out, task)
 }

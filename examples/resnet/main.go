@@ -34,15 +34,19 @@ func train(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	task := classify.Task{
+		Flags: flags, Model: model, Train: train, Test: test,
+		SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4},
+	}
+	if flags.Compare {
+		return classify.Compare(ctx, out, task)
+	}
 	dev, err := flags.Open()
 	if err != nil {
 		return err
 	}
 	defer dev.Close()
-	return classify.Run(ctx, dev, out, classify.Task{
-		Flags: flags, Model: model, Train: train, Test: test,
-		SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9, Nesterov: true, WeightDecay: 5e-4},
-	})
+	return classify.Run(ctx, dev, out, task)
 }
 
 // build makes a model for images such as s describes. They are small, and so the stem

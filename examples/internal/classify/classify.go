@@ -22,6 +22,8 @@ type Task struct {
 	Model       nn.Layer
 	Train, Test data.Dataset
 	SGD         optim.SGDConfig // its rate is the highest one of the schedule
+
+	brief *run.Brief // not nil: some steps, to be compared
 }
 
 // trainer is a task under way.
@@ -68,7 +70,7 @@ func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 	}
 	defer sgd.Close()
 	steps := int64(t.Epochs) * int64((t.Train.Len()+t.Batch-1)/t.Batch)
-	window := optim.NewWindow(sgd, optim.WindowConfig{
+	window := t.Window(sgd, optim.WindowConfig{
 		Schedule: optim.Warmup(steps/5, optim.Cosine(steps-steps/5, 0)),
 	})
 	defer window.Drop()
@@ -98,6 +100,9 @@ func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 	status := run.NewStatus(out, dev, int64(t.Epochs*(t.Train.Len()+t.Test.Len())))
 	defer status.Clear()
 	r := &trainer{Task: t, dev: dev, rng: rng, window: window, loss: means.Loss, right: means.Right, status: status}
+	if t.brief != nil {
+		return t.brief.Take(dev, t.Model, func() error { return r.first(ctx, train) })
+	}
 	if t.Dry() {
 		return r.predict(ctx, out, train)
 	}
@@ -144,7 +149,8 @@ func (r *trainer) epoch(ctx context.Context, train, test *data.Loader) error {
 
 // step is one step of the optimizer: the gradients of a batch, then the change.
 func (r *trainer) step(ctx context.Context, batch data.Batch) error {
-	for micro := range batch.Split(r.Micro()) {
+	stepped := false
+	for micro, last := range batch.Split(r.Micro()) {
 		// Train runs the function as a transaction that records operations for backward.
 		// What is made in it is freed when it ends. If anything fails, all is as before.
 		err := r.dev.Train(ctx, func(s *snug.Scope) error {
@@ -157,11 +163,16 @@ func (r *trainer) step(ctx context.Context, batch data.Batch) error {
 			// Backward adds to the parameters' gradients and frees what it has used. The
 			// window weighs micro-batches by their size, so that cutting a batch into
 			// several changes its memory and not what is learned.
-			return r.window.Backward(loss, n)
-		}, snug.Random(r.rng))
+			var err error
+			stepped, err = r.Backward(r.window, loss, n, last)
+			return err
+		}, r.Options(r.rng)...)
 		if err != nil {
 			return err
 		}
+	}
+	if stepped { // in backward
+		return nil
 	}
 	// Step changes the parameters, outside scopes, and frees the gradients.
 	_, err := r.window.Step()
@@ -207,18 +218,31 @@ func (r *trainer) figures() (string, error) {
 // predict runs one step on a device without values: it needs the memory that a real one
 // would, and tells it.
 func (r *trainer) predict(ctx context.Context, out io.Writer, train *data.Loader) error {
-	for batch, err := range train.Batches(ctx, r.Batch) {
-		if err == nil {
-			err = r.step(ctx, batch)
-		}
-		if err != nil {
-			return err
-		}
-		break
+	if err := r.first(ctx, train); err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "A step would need this memory; %s has no values to learn.\n", r.Device)
 	run.Table(out, r.dev)
 	return nil
+}
+
+// first takes one step, with the loader's next batch.
+func (r *trainer) first(ctx context.Context, train *data.Loader) error {
+	for batch, err := range train.Batches(ctx, r.Batch) {
+		if err != nil {
+			return err
+		}
+		return r.step(ctx, batch)
+	}
+	return nil
+}
+
+// Compare shows what t needs with each saver.
+func Compare(ctx context.Context, out io.Writer, t Task) error {
+	return run.Compare(ctx, out, t.Flags, func(ctx context.Context, d *snug.Device, f run.Flags, b *run.Brief) error {
+		t.Flags, t.brief = f, b
+		return Run(ctx, d, out, t)
+	})
 }
 
 func (r *result) rows() []run.Row {

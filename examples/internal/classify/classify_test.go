@@ -230,3 +230,28 @@ func TestLoad(t *testing.T) {
 		}
 	}
 }
+
+// Comparing takes some steps each way: exact savers leave the plain run's bits.
+func TestCompare(t *testing.T) {
+	for device, want := range map[string]string{"cpu": "same bits", "dry:cpu": "no values"} {
+		var out strings.Builder
+		f := run.Flags{Device: device, Epochs: 1, Batch: 16, Accumulate: 1, Seed: 1}
+		task := Task{
+			Flags: f, Train: data.Shapes(64, 1), Test: data.Shapes(16, 2), SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9},
+			Model: models.NewResNet(models.ResNetConfig{Blocks: []int{1, 1}, Width: 4, Channels: 1, Classes: 10, SmallStem: true}),
+		}
+		if err := Compare(t.Context(), &out, task); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 10 {
+			t.Fatalf("%d lines:\n%s", len(lines), out.String())
+		}
+		for _, l := range lines[1:] {
+			exact := !strings.Contains(l, "autocast") && !strings.Contains(l, "accumulate")
+			if got := strings.HasSuffix(l, want); got != (exact || device != "cpu") {
+				t.Errorf("%s: %q", device, l)
+			}
+		}
+	}
+}

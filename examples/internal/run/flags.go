@@ -22,6 +22,8 @@ type Flags struct {
 	Seed       uint64
 	Limit      Bytes
 	Threads    int
+	Compare    bool
+	Savers
 }
 
 // Register declares the flags with the values in f as defaults.
@@ -33,6 +35,8 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.Uint64Var(&f.Seed, "seed", cmp.Or(f.Seed, 1), "of first weights, order and dropout")
 	fs.Var(&f.Limit, "limit", "the most `memory` of the device, such as 512MiB; 0: the device's own limit")
 	fs.IntVar(&f.Threads, "threads", f.Threads, "that an operation uses; 0: one a processor")
+	fs.BoolVar(&f.Compare, "compare", f.Compare, "train some steps plain and with each saver, and show what each needs")
+	f.register(fs)
 }
 
 // UsageError is a mistake in the command line.
@@ -62,6 +66,9 @@ func (f *Flags) Parse(fs *flag.FlagSet, args []string, out io.Writer) error {
 		if n.value < n.min {
 			return &UsageError{fmt.Sprintf("-%s is %d, %d or more wanted", n.name, n.value, n.min)}
 		}
+	}
+	if err := f.check(); err != nil {
+		return err
 	}
 	if f.Accumulate > f.Batch {
 		return &UsageError{fmt.Sprintf("-accumulate %d: a batch of %d samples has not so many parts", f.Accumulate, f.Batch)}
