@@ -2,6 +2,7 @@ package snug
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -35,57 +36,90 @@ func (x *Tensor) MeanVariance() (mean, variance *Tensor) {
 // With x̂ = (x − mean)/√(variance + eps) and sums over all but c: dbias = Σ dy,
 // dweight = Σ dy·x̂, dx = weight/√(variance + eps)·(dy − (dbias + x̂·dweight)/m), where m is
 // the number of elements of a channel and the part after dy is there for batch alone.
+//
+// The result is a recipe of what is saved, as are those of the forms below: what reads it
+// next holds no second activation for it.
 func (x *Tensor) BatchNorm(mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	op := normOp("batch norm", eps, batch, false)
-	return Apply(&op, x, mean, variance, weight, bias)
+	return Apply(normOp("batch norm", eps, 0, batch), x, mean, variance, weight, bias)
 }
 
-// BatchNormReLU is max(0, BatchNorm), in one pass. Its result is a recipe of what it saves:
-// what reads it next holds no second activation for it.
+// BatchNormReLU is max(0, BatchNorm), in one pass.
 func (x *Tensor) BatchNormReLU(mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	op := normOp("batch norm relu", eps, batch, true)
-	op.Remake = func(c *Call) *Tensor {
-		return c.Run("batch norm", c.Shape(0), []float64{eps, 1}, savedNorm(c)...)
-	}
-	return Apply(&op, x, mean, variance, weight, bias)
+	return Apply(normOp("batch norm relu", eps, math.Inf(1), batch), x, mean, variance, weight, bias)
 }
 
-var normNames = []string{"x", "mean", "variance", "weight", "bias"}
-
-func savedNorm(c *Call) (in []*Tensor) {
-	for _, name := range normNames {
-		in = append(in, c.Saved(name))
-	}
-	return in
+// BatchNormReLU6 is BatchNorm, but no less than 0 and no more than 6, in one pass.
+func (x *Tensor) BatchNormReLU6(mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
+	return Apply(normOp("batch norm relu6", eps, 6, batch), x, mean, variance, weight, bias)
 }
 
-func normOp(name string, eps float64, batch, relu bool) Op {
-	flag := map[bool]float64{true: 1}
-	return Op{
+// BatchNormAdd is BatchNorm + y, for y of x's shape, in one pass. 16-bit floats are rounded
+// once, where the two operations round twice. It saves y, for its recipe.
+func (x *Tensor) BatchNormAdd(y, mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
+	return Apply(normOp("batch norm add", eps, 0, batch), x, mean, variance, weight, bias, y)
+}
+
+// BatchNormAddReLU is max(0, BatchNorm + y), in one pass: the end of a residual block, which
+// holds no activation of its own where y is a recipe or is saved by what reads it too. Its
+// gradient passes where the sum, made again, is above 0.
+func (x *Tensor) BatchNormAddReLU(y, mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
+	return Apply(normOp("batch norm add relu", eps, math.Inf(1), batch), x, mean, variance, weight, bias, y)
+}
+
+var normNames = []string{"x", "mean", "variance", "weight", "bias", "y"}
+
+// normOp is a batch norm, to which the last of six inputs is added and whose result is kept
+// between 0 and most, if that is not 0.
+func normOp(name string, eps, most float64, batch bool) *Op {
+	own := 0.0
+	if batch {
+		own = 1
+	}
+	saved := func(c *Call, n int) (in []*Tensor) {
+		for _, name := range normNames[:n] {
+			in = append(in, c.Saved(name))
+		}
+		return in
+	}
+	return &Op{
 		Name:      name,
-		precision: firstApart,
+		precision: statistics,
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
 			if len(x) < 2 {
 				return x, fmt.Errorf("%w: x %v, [n c …] wanted", ErrShape, x)
 			}
-			for i, s := range in[1:] {
+			for i, s := range in[1:5] {
 				if !slices.Equal(s, x[1:2]) {
 					return x, fmt.Errorf("%w: x %v and %s %v, [%d] wanted", ErrShape, x, normNames[i+1], s, x[1])
 				}
 			}
+			if len(in) == 6 && !slices.Equal(in[5], x) {
+				return x, fmt.Errorf("%w: x %v and y %v, which has to be the same", ErrShape, x, in[5])
+			}
 			return x, nil
 		},
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
-			for i, name := range normNames {
-				c.Save(name, in[i])
+			for i, t := range in {
+				c.Save(normNames[i], t)
 			}
-			return c.Run("batch norm", in[0].shape, []float64{eps, flag[relu]}, in...)
+			return c.Run("batch norm", in[0].shape, []float64{eps, most}, in...)
+		},
+		Remake: func(c *Call) *Tensor {
+			return c.Run("batch norm", c.Shape(0), []float64{eps, most}, saved(c, len(c.e.shapes))...)
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			in := savedNorm(c)
-			d := []*Tensor{c.New(dy.dtype, c.Shape(0)), nil, nil, c.New(in[3].dtype, c.Shape(3)), c.New(in[4].dtype, c.Shape(4))}
-			c.Launch("batch norm backward", []float64{eps, flag[relu], flag[batch]}, []*Tensor{d[0], d[3], d[4]}, append(in, dy)...)
+			d := make([]*Tensor, len(c.e.shapes))
+			in := saved(c, 5)
+			d[0], d[3], d[4] = c.New(dy.dtype, c.Shape(0)), c.New(in[3].dtype, c.Shape(3)), c.New(in[4].dtype, c.Shape(4))
+			in, out := append(in, dy), []*Tensor{d[0], d[3], d[4]}
+			if len(d) == 6 && most == 0 {
+				d[5] = dy
+			} else if len(d) == 6 {
+				d[5] = c.New(dy.dtype, c.Shape(5))
+				in, out = append(in, c.Saved("y")), append(out, d[5])
+			}
+			c.Launch("batch norm backward", []float64{eps, most, own}, out, in...)
 			return d
 		},
 	}

@@ -3,6 +3,7 @@ package snug_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -21,6 +22,21 @@ func batchNormReLU(x ...*snug.Tensor) *snug.Tensor {
 	return x[0].BatchNormReLU(mean, variance, x[1], x[2], 1e-5, true)
 }
 
+func batchNormReLU6(x ...*snug.Tensor) *snug.Tensor {
+	mean, variance := x[0].MeanVariance()
+	return x[0].BatchNormReLU6(mean, variance, x[1], x[2], 1e-5, true)
+}
+
+func batchNormAdd(x ...*snug.Tensor) *snug.Tensor {
+	mean, variance := x[0].MeanVariance()
+	return x[0].BatchNormAdd(x[3], mean, variance, x[1], x[2], 1e-5, true)
+}
+
+func batchNormAddReLU(x ...*snug.Tensor) *snug.Tensor {
+	mean, variance := x[0].MeanVariance()
+	return x[0].BatchNormAddReLU(x[3], mean, variance, x[1], x[2], 1e-5, true)
+}
+
 func TestBatchNorm(t *testing.T) {
 	shapes := [][][]int{
 		{{4, 3}, {3}, {3}}, {{2, 3, 5}, {3}, {3}}, {{2, 2, 3, 4}, {2}, {2}}, {{3, 1, 1, 1}, {1}, {1}},
@@ -32,6 +48,92 @@ func TestBatchNorm(t *testing.T) {
 	optest.Run(t, optest.Op{Name: "columns relu", F: batchNormReLU, Large: [][]int{{200, 300}, {300}, {300}}, Shapes: shapes[:1]})
 	for _, name := range []string{"batchnorm4d_train", "batchnorm2d_train"} {
 		optest.Run(t, optest.Op{Name: name, F: batchNorm, Reference: golden(t, "layers", name)})
+	}
+}
+
+// One operation has the bits of the chain that it stands for.
+func TestBatchNormBits(t *testing.T) {
+	type tensor = *snug.Tensor
+	for _, c := range []struct{ one, chain func(...tensor) tensor }{
+		{batchNormReLU, func(x ...tensor) tensor { return batchNorm(x...).ReLU() }},
+		{batchNormReLU6, func(x ...tensor) tensor { return batchNorm(x...).ReLU6() }},
+		{batchNormAdd, func(x ...tensor) tensor { return batchNorm(x...).Add(x[3]) }},
+		{batchNormAddReLU, func(x ...tensor) tensor { return batchNorm(x...).Add(x[3]).ReLU() }},
+	} {
+		for _, dtype := range []snug.DType{snug.Float32, snug.Float64} {
+			for _, shape := range [][]int{{4, 3, 9, 7}, {30, 3}} {
+				var got [2][]float64
+				for i, f := range []func(...tensor) tensor{c.one, c.chain} {
+					if err := open(t).Train(t.Context(), func(s *snug.Scope) error {
+						var in []tensor
+						for _, shape := range [][]int{shape, {3}, {3}, shape} {
+							in = append(in, snug.RandNormal(s, dtype, shape...).MulScalar(3).Detach().Track())
+						}
+						y := f(in...).Keep()
+						if err := y.Mul(in[0]).Sum().Backward(); err != nil {
+							return err
+						}
+						for _, v := range append(in, y) {
+							if v != y {
+								v = v.Grad()
+							}
+							if v != nil { // y is not in all of them
+								f, err := snug.Download[float64](v)
+								if got[i] = append(got[i], f...); err != nil {
+									return err
+								}
+							}
+						}
+						return nil
+					}, snug.Random(snug.NewRand(7))); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if len(got[0]) == 0 || !slices.Equal(got[0], got[1]) {
+					t.Errorf("%s %v: %v, want %v", dtype, shape, got[0][:5], got[1][:5])
+				}
+			}
+		}
+	}
+}
+
+// A chain of recipes is made again from what saves anything; every ninth keeps its result.
+func TestRecipesOfRecipes(t *testing.T) {
+	const blocks, bytes = 20, 8 * 4 * 32 * 32 * 4
+	run := func(norm func(...*snug.Tensor) *snug.Tensor) (held int64, grads []float32) {
+		d := open(t)
+		if err := d.Train(t.Context(), func(s *snug.Scope) (err error) {
+			in, one := snug.RandNormal(s, snug.Float32, 8, 4, 32, 32).Track(), snug.Full(s, 1, snug.Float32, 4).Track()
+			base := d.Memory().Stats().Allocated
+			var fns []func(*snug.Tensor) *snug.Tensor
+			for range blocks {
+				fns = append(fns, func(x *snug.Tensor) *snug.Tensor {
+					return snug.Block(func(x *snug.Tensor) *snug.Tensor {
+						y := x.MulScalar(1.5)
+						return norm(y, one, one, x)
+					}, x)
+				})
+			}
+			y := snug.Chain(in, fns...)
+			held = d.Memory().Stats().Allocated - base
+			if err := y.Square().Sum().Backward(); err != nil {
+				return err
+			}
+			grads, err = snug.Download[float32](in.Grad())
+			return err
+		}, snug.Random(snug.NewRand(7))); err != nil {
+			t.Fatal(err)
+		}
+		return held, grads
+	}
+	// Held are each block's y, the last result, and two results between.
+	held, grads := run(batchNormAddReLU)
+	if n := held / bytes; n != blocks+1+2 {
+		t.Errorf("%d activations held", n)
+	}
+	all, want := run(func(x ...*snug.Tensor) *snug.Tensor { return batchNorm(x...).Add(x[3]).ReLU() })
+	if n := all / bytes; n != 2*blocks || !slices.Equal(grads, want) {
+		t.Errorf("%d activations held by the operations apart, or other bits", n)
 	}
 }
 

@@ -97,6 +97,19 @@ func (t *Tensor) save(name string) save {
 	return save{name: name, dtype: t.dtype, st: t.st, shape: t.shape, strides: t.strides, off: t.off, version: t.st.version}
 }
 
+// deepest is how many recipes may follow one another; what would be one more keeps its
+// result. Each reading makes them all again: in a chain of n residual blocks n²/2 of them.
+const deepest = 8
+
+func depth(saved []save) (n int) {
+	for _, v := range saved {
+		if v.from != nil {
+			n = max(n, 1+depth(v.needs))
+		}
+	}
+	return n
+}
+
 // Saved is what Save was given: brought back, made again, or an error if it was
 // written in the meantime.
 func (c *Call) Saved(name string) *Tensor {
@@ -111,7 +124,10 @@ func (s *Scope) restore(e *entry, v save) *Tensor {
 	if v.from != nil {
 		again := *v.from
 		again.saved = v.needs
-		return again.op.Remake(&Call{s: s, e: &again})
+		s.push(s.frame.mode)
+		t := again.op.Remake(&Call{s: s, e: &again})
+		s.pop(t) // what it was made of, again perhaps, is freed
+		return t
 	}
 	if s.err == nil && v.st.version != v.version {
 		s.fail(e.site, fmt.Errorf("%s, which it saved, was written by %s", v.name, v.st.writer))
@@ -360,7 +376,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	y.slot = &slot{entry: e, dtype: y.dtype}
 	e.out, e.outs = []*slot{y.slot}, []*held{y.h}
 	s.tape = append(s.tape, e)
-	if op.Remake != nil && !s.frame.mode.noRecipes {
+	if op.Remake != nil && !s.frame.mode.noRecipes && depth(e.saved) < deepest {
 		y.remake = e
 	}
 	return y

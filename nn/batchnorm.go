@@ -36,9 +36,28 @@ func (l *BatchNorm) Forward(x *snug.Tensor) *snug.Tensor {
 	return l.forward(x, (*snug.Tensor).BatchNorm)
 }
 
-// ForwardReLU is max(0, Forward) in one pass, which keeps one activation less.
+// ForwardReLU is max(0, Forward) in one pass.
 func (l *BatchNorm) ForwardReLU(x *snug.Tensor) *snug.Tensor {
 	return l.forward(x, (*snug.Tensor).BatchNormReLU)
+}
+
+// ForwardReLU6 is Forward, but no less than 0 and no more than 6, in one pass.
+func (l *BatchNorm) ForwardReLU6(x *snug.Tensor) *snug.Tensor {
+	return l.forward(x, (*snug.Tensor).BatchNormReLU6)
+}
+
+// ForwardAdd is Forward(x) + y in one pass, for y of x's shape.
+func (l *BatchNorm) ForwardAdd(x, y *snug.Tensor) *snug.Tensor {
+	return l.forward(x, func(x *snug.Tensor, mean, variance, weight, bias snug.Operand, eps float64, batch bool) *snug.Tensor {
+		return x.BatchNormAdd(y, mean, variance, weight, bias, eps, batch)
+	})
+}
+
+// ForwardAddReLU is max(0, Forward(x) + y) in one pass, for y of x's shape.
+func (l *BatchNorm) ForwardAddReLU(x, y *snug.Tensor) *snug.Tensor {
+	return l.forward(x, func(x *snug.Tensor, mean, variance, weight, bias snug.Operand, eps float64, batch bool) *snug.Tensor {
+		return x.BatchNormAddReLU(y, mean, variance, weight, bias, eps, batch)
+	})
 }
 
 type batchNorm func(x *snug.Tensor, mean, variance, weight, bias snug.Operand, eps float64, batch bool) *snug.Tensor

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -85,6 +86,9 @@ func pieces(n, c, inner, ch int, fn func(from, to int)) {
 
 // moments are Σ (v − first) and Σ (v − first)².
 func moments[T float32 | float64](v []T, first float64) (sum, squares float64) {
+	if v := f32(v); v != nil {
+		return kern.MomentsRow(v, float32(first))
+	}
 	var s0, s1, q0, q1 float64 // two chains of additions run side by side
 	i := 0
 	for ; i+1 < len(v); i += 2 {
@@ -129,6 +133,10 @@ func (k channelNorm[T]) part(lo, hi int) channelNorm[T] {
 // fusing: backward must find the same sign as forward.
 func (k *channelNorm[T]) plane(dst, x []T, ch int) {
 	mean, scale, shift := k.mean[ch], k.scale[ch], k.shift[ch]
+	if d := f32(dst); d != nil {
+		kern.NormRow(d, f32(x), float32(mean), float32(scale), float32(shift))
+		return
+	}
 	x = x[:len(dst)]
 	for i := range dst {
 		dst[i] = T((x[i]-mean)*scale) + shift
@@ -143,16 +151,69 @@ func (k *channelNorm[T]) row(dst, x []T) {
 	}
 }
 
-// batchNorm: x [n c …], mean, variance, weight, bias [c]. F: eps, 1 for max(0, ·).
+// normed finishes normalized elements: y, if there is one, is added to them, and they are
+// then kept between 0 and most, if that is not 0.
+func normed[T float32 | float64](dst, y []T, most float64) {
+	if y != nil {
+		plus(dst, y)
+	}
+	switch {
+	case math.IsInf(most, 1):
+		reluRow(nil, dst, dst, nil, nil)
+	case most != 0:
+		clampRow([]float64{0, most}, dst, dst, nil, nil)
+	}
+}
+
+func plus[T float32 | float64](dst, y []T) {
+	if d, ok := any(dst).([]float32); ok {
+		kern.AddRow(d, d, any(y).([]float32))
+		return
+	}
+	y = y[:len(dst)]
+	for i := range dst {
+		dst[i] += y[i]
+	}
+}
+
+// passed makes results that were kept between 0 and most the gradient dy where that passes.
+func passed[T float32 | float64](y, dy []T, most float64) {
+	d, ok := any(y).([]float32)
+	switch {
+	case ok && math.IsInf(most, 1):
+		kern.ReLUBackRow(d, d, any(dy).([]float32))
+	case ok: // without a branch: bits of floats above 0 are ordered as integers
+		g, top := any(dy).([]float32)[:len(d)], math.Float32bits(float32(most))-1
+		for i, v := range d {
+			var mask uint32
+			if math.Float32bits(v)-1 < top {
+				mask = math.MaxUint32
+			}
+			d[i] = math.Float32frombits(math.Float32bits(g[i]) & mask)
+		}
+	default:
+		clampBackRow([]float64{0, most}, y, y, dy, nil)
+	}
+}
+
+// added is an input that may be missing: read gives nil then.
+func added[T float32 | float64](in []driver.Array, at int, shape []int) (y operand[T]) {
+	if len(in) > at {
+		y = newOperand[T](&in[at], shape)
+	}
+	return y
+}
+
+// batchNorm: x [n c …], mean, variance, weight, bias [c], and what is added, if anything.
+// F: eps, and the most that max(0, ·) may be, 0 for none of it.
 func batchNorm[T float32 | float64](a *driver.Args) {
 	n, c, inner := channels(a.In[0].Shape)
 	x, y := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape)
-	k := newChannelNorm[T](a.In[1:], a.F[0])
+	k, add := newChannelNorm[T](a.In[1:5], a.F[0]), added[T](a.In, 5, a.In[0].Shape)
 	apply := func(b *buffers[T], from, to int, norm func(dst, x []T)) {
 		dst := y.writable(b[1][:], from, to)
-		if norm(dst, x.read(b[0][:], from, to)); a.F[1] != 0 {
-			reluRow(nil, dst, dst, nil, nil)
-		}
+		norm(dst, x.read(b[0][:], from, to))
+		normed(dst, add.read(b[2][:], from, to), a.F[1])
 		y.flush(dst, from, to)
 	}
 	if inner == 1 {
@@ -176,31 +237,44 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 	})
 }
 
-// batchNormBackward: x, mean, variance, weight, bias, dy; writes dx, dweight, dbias.
-// F: eps, 1 for max(0, ·), 1 where mean and variance are x's own. The first pass sums what
-// the second one needs, channel by channel.
+// batchNormBackward: x, mean, variance, weight, bias, dy, and what was added, if anything;
+// writes dx, dweight, dbias and, if it is wanted, the gradient of what was added. F: eps, the
+// most as forward, 1 where mean and variance are x's own. The first pass sums what the
+// second one needs, channel by channel.
 func batchNormBackward[T float32 | float64](a *driver.Args) {
-	n, c, inner := channels(a.In[0].Shape)
-	x, dy := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.In[5], a.In[0].Shape)
-	dx := newOperand[T](&a.Out[0], a.In[0].Shape)
+	shape := a.In[0].Shape
+	n, c, inner := channels(shape)
+	x, dy, add := newOperand[T](&a.In[0], shape), newOperand[T](&a.In[5], shape), added[T](a.In, 6, shape)
+	dx, dadd := newOperand[T](&a.Out[0], shape), added[T](a.Out, 3, shape)
 	k := newChannelNorm[T](a.In[1:5], a.F[0])
 	dweight, dbias := store[T](&a.Out[1]), store[T](&a.Out[2])
-	relu, own, m := a.F[1] != 0, a.F[2] != 0, float64(max(1, n*inner))
+	most, own, m := a.F[1], a.F[2] != 0, float64(max(1, n*inner))
 
-	// read gives x and the gradient that passes the ReLU.
-	read := func(b *buffers[T], from, to int, norm func(dst, x []T)) (xs, g []T) {
+	// first gives x and the gradient that passes max(0, ·), and leaves that in dx too, where
+	// the second pass finds it.
+	first := func(b *buffers[T], from, to int, norm func(dst, x []T)) (xs, g []T) {
 		xs, g = x.read(b[0][:], from, to), dy.read(b[1][:], from, to)
-		if relu {
-			y := b[2][:to-from]
-			norm(y, xs)
-			for i, v := range y {
-				if y[i] = g[i]; !(v > 0) {
-					y[i] = 0
-				}
-			}
-			g = y
+		if most == 0 {
+			return xs, g
 		}
-		return xs, g
+		y := dx.writable(b[2][:], from, to)
+		norm(y, xs)
+		normed(y, add.read(b[3][:], from, to), 0)
+		passed(y, g, most)
+		dx.flush(y, from, to)
+		if len(a.Out) > 3 {
+			dst := dadd.writable(b[3][:], from, to)
+			copy(dst, y)
+			dadd.flush(dst, from, to)
+		}
+		return xs, y
+	}
+	again := dy
+	if most != 0 {
+		again = dx
+	}
+	second := func(b *buffers[T], from, to int) (xs, g, dst []T) {
+		return x.read(b[0][:], from, to), again.read(b[1][:], from, to), dx.writable(b[2][:], from, to)
 	}
 	// finish writes a channel's sums; dx is then scale·g + p·(x − mean) + q.
 	finish := func(ch int, sum, product float64) (p, q T) {
@@ -219,7 +293,7 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 			part := k.part(lo, hi)
 			var sum, product [side]float64
 			for i := range n {
-				xs, g := read(b, i*c+lo, i*c+hi, part.row)
+				xs, g := first(b, i*c+lo, i*c+hi, part.row)
 				for j, v := range g {
 					sum[j] += float64(v)
 					product[j] += float64(v) * float64(xs[j]-part.mean[j])
@@ -230,8 +304,7 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 				p[ch-lo], q[ch-lo] = finish(ch, sum[ch-lo], product[ch-lo])
 			}
 			for i := range n {
-				xs, g := read(b, i*c+lo, i*c+hi, part.row)
-				dst := dx.writable(b[2][:], i*c+lo, i*c+hi)
+				xs, g, dst := second(b, i*c+lo, i*c+hi)
 				for j := range dst {
 					dst[j] = part.scale[j]*g[j] + p[j]*(xs[j]-part.mean[j]) + q[j]
 				}
@@ -248,19 +321,15 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 			norm := func(dst, x []T) { k.plane(dst, x, ch) }
 			var sum, product float64
 			pieces(n, c, inner, ch, func(from, to int) {
-				xs, g := read(b, from, to, norm)
+				xs, g := first(b, from, to, norm)
 				s, p := gradientSums(g, xs, mean)
 				sum += s
 				product += p
 			})
 			p, q := finish(ch, sum, product)
 			pieces(n, c, inner, ch, func(from, to int) {
-				xs, g := read(b, from, to, norm)
-				dst := dx.writable(b[2][:], from, to)
-				xs, g = xs[:len(dst)], g[:len(dst)]
-				for i := range dst {
-					dst[i] = scale*g[i] + p*(xs[i]-mean) + q
-				}
+				xs, g, dst := second(b, from, to)
+				normBackRow(dst, g, xs, scale, mean, p, q)
 				dx.flush(dst, from, to)
 			})
 		}
@@ -269,6 +338,9 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 
 // gradientSums are Σ g and Σ g·(x − mean).
 func gradientSums[T float32 | float64](g, x []T, mean T) (sum, product float64) {
+	if g := f32(g); g != nil {
+		return kern.ProductsRow(g, f32(x), float32(mean))
+	}
 	var s0, s1, p0, p1 float64
 	x = x[:len(g)]
 	i := 0

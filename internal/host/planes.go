@@ -45,7 +45,7 @@ func (o *operand[T]) flush(v []T, lo, hi int) {
 }
 
 // buffers are a thread's, for operands that cannot be used where they are.
-type buffers[T number] [3][chunk]T
+type buffers[T number] [4][chunk]T
 
 var (
 	buffers32 = sync.Pool{New: func() any { return new(buffers[float32]) }}

@@ -46,10 +46,11 @@ func NewMobileNetV2(c MobileNetV2Config) *MobileNetV2 {
 }
 
 func (m *MobileNetV2) Forward(x *snug.Tensor) *snug.Tensor {
-	for _, f := range m.Features {
-		x = snug.Block(f.Forward, x)
+	fns := make([]func(*snug.Tensor) *snug.Tensor, len(m.Features))
+	for i, f := range m.Features {
+		fns[i] = block(f.Forward)
 	}
-	return m.Classifier.Forward(x.Mean(-2, -1))
+	return m.Classifier.Forward(snug.Chain(x, fns...).Mean(-2, -1))
 }
 
 // InvertedResidual widens x, convolves each channel by itself and narrows it again; x is
@@ -71,13 +72,18 @@ func newInvertedResidual(in, out, stride, expand int) *InvertedResidual {
 }
 
 func (b *InvertedResidual) Forward(x *snug.Tensor) *snug.Tensor {
-	y := b.Conv.Forward(x)
-	if b.add {
-		y = y.AddInPlace(x)
+	if !b.add {
+		return b.Conv.Forward(x)
 	}
-	return y
+	last := len(b.Conv) - 1
+	return b.Conv[last].(*nn.BatchNorm).ForwardAdd(b.Conv[:last].Forward(x), x)
 }
 
 func convNormReLU6(in, out, kernel, stride, groups int) nn.Sequential {
-	return nn.Sequential{conv(in, out, kernel, stride, groups), nn.NewBatchNorm(out), nn.ReLU6}
+	return nn.Sequential{conv(in, out, kernel, stride, groups), normReLU6{nn.NewBatchNorm(out)}}
 }
+
+// normReLU6 is a batch norm and ReLU6 in one.
+type normReLU6 struct{ *nn.BatchNorm }
+
+func (l normReLU6) Forward(x *snug.Tensor) *snug.Tensor { return l.ForwardReLU6(x) }

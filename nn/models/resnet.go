@@ -71,19 +71,28 @@ func NewResNet(c ResNetConfig) *ResNet {
 }
 
 func (m *ResNet) Forward(x *snug.Tensor) *snug.Tensor {
-	x = snug.Block(func(x *snug.Tensor) *snug.Tensor {
-		x = m.BN1.ForwardReLU(m.Conv1.Forward(x))
-		if m.pool {
-			x = x.MaxPool2D(3, 2, 1, false)
-		}
-		return x
-	}, x)
+	fns := []func(*snug.Tensor) *snug.Tensor{block(m.stem)}
 	for _, stage := range [][]*ResidualBlock{m.Layer1, m.Layer2, m.Layer3, m.Layer4} {
 		for _, b := range stage {
-			x = snug.Block(b.Forward, x)
+			fns = append(fns, block(b.Forward))
 		}
 	}
+	x = snug.Chain(x, fns...)
 	return m.FC.Forward(x.Mean(-2, -1))
+}
+
+func (m *ResNet) stem(x *snug.Tensor) *snug.Tensor {
+	x = m.BN1.ForwardReLU(m.Conv1.Forward(x))
+	if m.pool {
+		x = x.MaxPool2D(3, 2, 1, false)
+	}
+	return x
+}
+
+// block marks a link of a chain, which frees its result once the next has read it: what a
+// batch norm ends is made again where backward reads it.
+func block(fn func(*snug.Tensor) *snug.Tensor) func(*snug.Tensor) *snug.Tensor {
+	return func(x *snug.Tensor) *snug.Tensor { return snug.Block(fn, x) }
 }
 
 // ResidualBlock is x plus two convolutions of it, or three in a bottleneck, with batch
@@ -118,17 +127,14 @@ func newResidualBlock(in, width, stride int, bottleneck bool) *ResidualBlock {
 }
 
 func (b *ResidualBlock) Forward(x *snug.Tensor) *snug.Tensor {
-	y := b.BN1.ForwardReLU(b.Conv1.Forward(x))
-	if b.Conv3 == nil {
-		y = b.BN2.Forward(b.Conv2.Forward(y))
-	} else {
-		y = b.BN2.ForwardReLU(b.Conv2.Forward(y))
-		y = b.BN3.Forward(b.Conv3.Forward(y))
+	y, last := b.Conv2.Forward(b.BN1.ForwardReLU(b.Conv1.Forward(x))), b.BN2
+	if b.Conv3 != nil {
+		y, last = b.Conv3.Forward(b.BN2.ForwardReLU(y)), b.BN3
 	}
 	if b.Downsample != nil {
 		x = b.Downsample.Forward(x)
 	}
-	return y.AddInPlace(x).ReLUInPlace()
+	return last.ForwardAddReLU(y, x)
 }
 
 // conv has no bias: a batch norm follows. The padding keeps the size but for the stride.
