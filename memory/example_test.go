@@ -113,5 +113,11 @@ func ExampleOutOfMemoryError_Report() {
 	//     24.0 MiB  layer1
 	//     24.0 MiB  layer2
 	//
+	// would free about
+	//     54.0 MiB  a quarter of the batch at a time, accumulated by optim.Window
+	//     36.0 MiB  checkpoint.Every(1)
+	//     32.4 MiB  amp.Autocast(snug.BFloat16)
+	//     21.6 MiB  offload.Activations
+	//
 	// advice: a smaller batch, with gradient accumulation to the same size, or checkpointing
 }

@@ -41,6 +41,7 @@ type OutOfMemoryError struct {
 	DeviceFree          int64 // within the limit and not reserved
 	Categories          ByCategory
 	Holders             []Holder // the largest five, by module path
+	Savers              []Saver  // that would help, the one that frees most first; an estimate
 	Retries, Count      int64
 	Growable            bool
 }
@@ -61,7 +62,7 @@ func (e *OutOfMemoryError) title() string {
 }
 
 // Report is a table: the numbers, what the memory in use is for, who holds most of it,
-// and a line of advice.
+// which savers would help by how much, and a line of advice.
 func (e *OutOfMemoryError) Report() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", e.title())
@@ -80,6 +81,12 @@ func (e *OutOfMemoryError) Report() string {
 	}
 	writeCategories(&b, e.Categories, nil)
 	writeHolders(&b, e.Holders)
+	if len(e.Savers) > 0 {
+		fmt.Fprintln(&b, "\nwould free about")
+		for _, s := range e.Savers {
+			fmt.Fprintf(&b, "%12s  %s\n", FormatBytes(s.Bytes), s.Name)
+		}
+	}
 	if advice := e.advice(); advice != "" {
 		fmt.Fprintf(&b, "\nadvice: %s\n", advice)
 	}
@@ -122,6 +129,9 @@ func (p *Pool) outOfMemory(r Request, err error) *OutOfMemoryError {
 		e.Path, e.Op, e.At = o.Path(), o.Op(), o.At()
 	}
 	e.Holders = largest(byPath(held), 5)
+	if e.Cause == Capacity || e.Cause == Limited {
+		e.Savers = savers(s.Categories, r.Bytes, r.Category)
+	}
 	return e
 }
 

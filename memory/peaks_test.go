@@ -1,6 +1,9 @@
 package memory
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // What one phase has cached goes back before another one reserves beyond the threshold.
 func TestTrim(t *testing.T) {
@@ -53,6 +56,40 @@ func TestNoRoomOfItsOwn(t *testing.T) {
 	}
 	if s := p.Stats(); s.Reserved != 3<<20 {
 		t.Errorf("reserved %d", s.Reserved)
+	}
+}
+
+// What would help goes by what memory is for, the request included; not where the cause
+// is another one, and nothing that is too small to matter.
+func TestSaversThatWouldHelp(t *testing.T) {
+	p := New(dryTestSource{}, Config{LimitBytes: 64 << 20})
+	for c, n := range map[Category]int64{OptimizerState: 20 << 20, Gradients: 10 << 20, Parameters: 10 << 20} {
+		if _, err := p.Alloc(Request{Bytes: n, Category: c}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := p.Alloc(Request{Bytes: 100 << 20, Category: Activations})
+	e := err.(*OutOfMemoryError)
+	want := []string{"a quarter", "checkpoint.Every(1)", "amp.Autocast", "offload.Activations", "optim.AdamWConfig", "Window.BackwardStep"}
+	if len(e.Savers) != len(want) {
+		t.Fatalf("%v", e.Savers)
+	}
+	for i, s := range e.Savers {
+		if !strings.HasPrefix(s.Name, want[i]) || s.Bytes <= 0 || i > 0 && s.Bytes > e.Savers[i-1].Bytes {
+			t.Errorf("%d: %v, want %s", i, s, want[i])
+		}
+	}
+	if e.Savers[1].Bytes != (100<<20)/100*50 {
+		t.Error(e.Savers[1])
+	}
+	_, err = p.Alloc(Request{Bytes: 30 << 30, Category: Workspace})
+	if l := err.(*OutOfMemoryError).Savers; len(l) != 0 {
+		t.Errorf("for a workspace that no saver makes smaller: %v", l)
+	}
+	p.FailAt(0)
+	_, err = p.Alloc(Request{Bytes: 1, Category: Activations})
+	if l := err.(*OutOfMemoryError).Savers; len(l) != 0 {
+		t.Errorf("for a failure that a test asked for: %v", l)
 	}
 }
 

@@ -1,0 +1,41 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Saver is a way to need less memory that this project has, by the name that a program
+// would use, and about how much it would have freed at this moment.
+type Saver struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// shares are how much of a category's bytes a saver frees, rounded down from what
+// docs/memory.md measures on a ResNet and a GPT.
+var shares = []struct {
+	category Category
+	percent  int64
+	name     string
+}{
+	{Activations, 75, "a quarter of the batch at a time, accumulated by optim.Window"},
+	{Activations, 50, "checkpoint.Every(1)"},
+	{Activations, 45, "amp.Autocast(snug.BFloat16)"},
+	{Activations, 30, "offload.Activations"},
+	{Gradients, 75, "Window.BackwardStep"},
+	{OptimizerState, 70, "optim.AdamWConfig{StateDType: snug.Uint8}"},
+}
+
+// savers are those that would have freed at least a hundredth of what was asked for.
+func savers(c ByCategory, asked int64, of Category) []Saver {
+	c[of] += asked // it would have been there
+	var l []Saver
+	for _, s := range shares {
+		if n := c[s.category] / 100 * s.percent; n > 0 && n >= asked/100 {
+			l = append(l, Saver{s.name, n})
+		}
+	}
+	slices.SortStableFunc(l, func(a, b Saver) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return l
+}
