@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/snug-ml/snug/internal/driver"
-	"github.com/snug-ml/snug/memory"
 )
 
 // Accumulate adds t to a buffer, seen once the scope has succeeded. Unlike Assign of a sum
@@ -49,14 +48,16 @@ func (p *Param) Lerp(q *Param, w float64) error {
 		if s.err != nil {
 			return s.err
 		}
+		if err := s.ready(from); err != nil {
+			return err
+		}
 		return p.alone(func() error {
 			st := p.st
 			if p.buffer { // a window may hold the old value
-				b, err := p.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: p.cat, Owner: st.at})
-				if err != nil {
+				var err error
+				if st, err = p.dev.fixed(p, st.absent()); err != nil {
 					return fmt.Errorf("%s: %w", p.name, err)
 				}
-				st = (&storage{dev: p.dev, mem: b, bytes: st.bytes, at: st.at, fixed: true}).hold()
 				defer p.st.release()
 			}
 			args := &driver.Args{Out: []driver.Array{p.array(st)}, In: []driver.Array{from.array()}}

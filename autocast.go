@@ -92,6 +92,9 @@ func (s *Scope) castTo(t *Tensor, to DType) *Tensor {
 	y := s.blank(to, t.shape)
 	switch {
 	case t.st == nil:
+	case t.st.home != nil:
+		y = s.inType(t, to)
+		y.remake = castAgain(t, to)
 	case t.st.fixed:
 		if base := s.castParam(t, to); base != nil {
 			y = base.alias()

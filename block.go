@@ -111,6 +111,7 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 	}
 	s.fail(s.site("block"), err)
 	s.needs(true) // its arguments may be saved
+	guests := len(s.guests)
 	away := m.offload
 	m.offload = nil // only the outermost one moves what it saved
 	mark := len(s.tape)
@@ -122,6 +123,7 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 		ys = fn(x...)
 		s.pop(ys...)
 	}
+	s.sendHome(guests)
 	if away != nil && s.err == nil {
 		s.fail(s.site("offload"), s.offload(s.tape[mark:], away, ys))
 	}

@@ -28,6 +28,8 @@ type Device struct {
 	threads       int
 	mem, host     *memory.Pool // the host's is where offloaded activations wait
 	disks         disks
+	state         StatePlace // of optimizers that are made
+	stage         stage
 	paths         sync.Map // a layer's pointer → its path, from Label
 }
 

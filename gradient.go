@@ -114,10 +114,9 @@ func (p *Param) Update(kernel string, f []float64, states ...*Param) error {
 		return p.refuse(true)
 	}
 	return p.alone(func() error {
-		out := []driver.Array{p.array(p.st)}
-		for _, q := range states {
-			out = append(out, q.array(q.st))
-		}
+		at, back := p.dev.stage.bring(states)
+		defer back()
+		out := append([]driver.Array{p.array(p.st)}, at...)
 		if p.updater != nil {
 			p.updater.torn = true
 		}

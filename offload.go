@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/snug-ml/snug/internal/host"
@@ -75,10 +76,10 @@ func (m *move) end(onDevice bool) error {
 	if m.out && m.err != nil { // the device still has it
 		onDevice = true
 	}
-	if onDevice {
+	if onDevice && st.home == nil {
 		st.tier.Free(st.away)
 		st.away = nil
-	} else {
+	} else if !onDevice {
 		st.dev.mem.Free(st.mem)
 		st.mem = nil
 	}
@@ -169,16 +170,22 @@ func (s *Scope) send(st *storage, tier *memory.Pool) error {
 
 // fetch has st on the device, to be used. In backward that makes room for what comes next.
 func (s *Scope) fetch(st *storage) error {
-	if st.away == nil {
+	if !st.absent() && st.move == nil {
 		return nil
 	}
+	if st.home != nil && st.home.version != st.version {
+		return fmt.Errorf("a parameter on the host was written by %s", st.home.writer)
+	}
 	if st.move == nil {
-		b, err := s.block(st.bytes, memory.Activations, st.at)
+		b, err := s.block(st.bytes, st.category(), st.at)
 		if err != nil {
 			return err
 		}
 		st.mem = b
 		s.traffic.start(st, false)
+	}
+	if st.home != nil {
+		s.guests = append(s.guests, st)
 	}
 	if err := st.move.end(true); err != nil || s.walking == nil {
 		return err
@@ -206,14 +213,14 @@ func (s *Scope) bring(saved []save) (on bool, err error) {
 		}
 		st := v.st
 		switch {
-		case v.from != nil || st.away == nil:
+		case v.from != nil:
 		case st.move != nil:
 			st.move.out = false // it stays
-		default:
+		case st.absent():
 			if on, err := s.traffic.room(st.bytes); !on || err != nil {
 				return on, err
 			}
-			b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
+			b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: st.category(), Owner: st.at})
 			if err != nil {
 				return false, nil // there may be enough when it is used
 			}

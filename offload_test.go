@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +13,9 @@ import (
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
 	"github.com/snug-ml/snug/memory"
+	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/offload"
+	"github.com/snug-ml/snug/optim"
 )
 
 // aheads are room for no copy, for one or two storages of these tests, and for all.
@@ -286,5 +289,225 @@ func TestOffloadDiskFails(t *testing.T) {
 	}
 	if err := step(t.TempDir(), 4096, 1<<20); !errors.Is(err, memory.ErrOutOfMemory) {
 		t.Error(err)
+	}
+}
+
+// The state is on the host, and no bit is another, whether it is updated there or streamed.
+func TestOffloadState(t *testing.T) {
+	plain := newRun(t, "cpu", newNet(1))
+	steps(t, plain)
+	want, size := plain.bits(t), plain.dev.Memory().Stats().Categories[memory.OptimizerState]
+	for _, at := range []offload.Place{offload.OnHost, offload.Streamed} {
+		var stats [2][2]memory.Stats
+		for i, device := range []string{"dry:cpu", "cpu"} {
+			r := newRunAt(t, device, newNet(1), at)
+			steps(t, r)
+			d, h := r.dev.Memory().Stats(), r.dev.Host().Stats()
+			stats[i] = [2]memory.Stats{d, h}
+			if n := d.Peak.Allocated; d.Categories[memory.OptimizerState] != 0 || h.Categories[memory.OptimizerState] != size || n >= plain.dev.Memory().Stats().Peak.Allocated-size/2 {
+				t.Errorf("%s, %v: %d bytes of state on the device, %d on the host, want 0 and %d; peak %d", device, at, d.Categories[memory.OptimizerState], h.Categories[memory.OptimizerState], size, n)
+			}
+			if stage := d.Categories[memory.Workspace]; (stage == 2*32*32*4) != (at == offload.Streamed) {
+				t.Errorf("%v: a stage of %d bytes", at, stage)
+			}
+			if device == "cpu" && differ(want, r.bits(t)) != 0 {
+				t.Errorf("%v: other bits", at)
+			}
+			if err := errors.Join(r.o.Close(), nn.Close(r.m)); err != nil {
+				t.Fatal(err)
+			}
+			if d, h := r.dev.Memory().Stats().Allocated, r.dev.Host().Stats().Allocated; d != 0 || h != 0 {
+				t.Errorf("%v: %d and %d bytes are left", at, d, h)
+			}
+		}
+		if stats[0] != stats[1] {
+			t.Errorf("%v: predicted %+v\nmeasured %+v", at, stats[0], stats[1])
+		}
+	}
+}
+
+// newRunAt is newRun with the optimizer's state elsewhere.
+func newRunAt(t *testing.T, device string, m nn.Layer, at offload.Place, o ...snug.Option) *run {
+	t.Helper()
+	r := newRun(t, device, m, o...)
+	if err := r.o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r.dev.Memory().ResetPeak()
+	offload.State(r.dev, at)
+	var err error
+	if r.o, err = optim.NewAdamW(nn.Params(m), optim.DefaultAdamW()); err != nil {
+		t.Fatal(err)
+	}
+	r.w = optim.NewWindow(r.o, optim.WindowConfig{})
+	return r
+}
+
+// Making the optimizer fails whole, wherever memory is short.
+func TestOffloadStateAllOrNothing(t *testing.T) {
+	d, m := open(t), newNet(1)
+	if err := nn.Init(bg, d, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	base := d.Memory().Stats().Allocated
+	offload.State(d, offload.Streamed)
+	for _, pool := range []*memory.Pool{d.Memory(), d.Host()} {
+		failed := 0
+		for n := 0; ; n++ {
+			pool.FailAt(n)
+			o, err := optim.NewAdamW(nn.Params(m), optim.DefaultAdamW())
+			pool.FailAt(-1)
+			if err == nil {
+				o.Close()
+				break
+			}
+			if failed++; !errors.Is(err, memory.ErrOutOfMemory) {
+				t.Fatal(err)
+			}
+			if d, h := d.Memory().Stats().Allocated-base, d.Host().Stats().Allocated; d != 0 || h != 0 {
+				t.Fatalf("allocation %d: %d and %d bytes are left", n, d, h)
+			}
+		}
+		if failed == 0 {
+			t.Error("nothing failed")
+		}
+	}
+	if n := d.Memory().Stats().Allocated; n != base {
+		t.Errorf("%d bytes are left", n-base)
+	}
+}
+
+// awayRun has the parameters on the host, all of them or those of the blocks.
+func awayRun(t *testing.T, device string, o ...snug.Option) *run {
+	t.Helper()
+	m := newNet(1)
+	d, err := snug.Open(device, snug.Config{LimitBytes: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	r := &run{dev: d, rng: snug.NewRand(7), m: m}
+	if err := offload.Params(nn.Params(m)); err != nil { // before: they are never on the device
+		t.Fatal(err)
+	}
+	if err := nn.Init(bg, d, m, r.rng); err != nil {
+		t.Fatal(err)
+	}
+	if n := d.Memory().Stats().Categories[memory.Parameters]; n != 0 {
+		t.Errorf("%d bytes of parameters on the device", n)
+	}
+	if r.o, err = optim.NewAdamW(nn.Params(m), optim.DefaultAdamW()); err != nil {
+		t.Fatal(err)
+	}
+	r.w, r.opts = optim.NewWindow(r.o, optim.WindowConfig{}), append(o, snug.Random(r.rng))
+	return r
+}
+
+// Parameters on the host are on the device a block at a time, and no bit is another.
+func TestOffloadParams(t *testing.T) {
+	const block = 2*(32*32*4+512) + 2*512 // of one: two dense layers, and two scales
+	for name, o := range map[string][]snug.Option{
+		"": nil, "ahead": {ahead(8 << 10)}, "checkpoint": {checkpoint.Every(1)}, "autocast": {amp.Autocast(snug.BFloat16)},
+		"all": {checkpoint.Every(2), amp.Autocast(snug.BFloat16), ahead(8 << 10)},
+	} {
+		for _, step := range []func(*optim.Window, *snug.Tensor, float64) error{nil, backwardStep} {
+			plain := newRun(t, "cpu", newNet(1), o...)
+			plain.step = step
+			steps(t, plain)
+			var stats [2][2]memory.Stats
+			for i, device := range []string{"dry:cpu", "cpu"} {
+				r := awayRun(t, device, o...)
+				r.step = step
+				base := r.dev.Memory().Stats().Allocated
+				steps(t, r)
+				d := r.dev.Memory().Stats()
+				stats[i] = [2]memory.Stats{d, r.dev.Host().Stats()}
+				if d.Allocated != base {
+					t.Errorf("%s: %d bytes are left", name, d.Allocated-base)
+				}
+				if n := d.AtPeak[memory.Parameters]; n > 2*block {
+					t.Errorf("%s: %d bytes of parameters at the peak, a block has %d", name, n, block)
+				}
+				if device == "cpu" {
+					if n := differ(plain.bits(t), r.bits(t)); n != 0 {
+						t.Errorf("%s: %d values differ", name, n)
+					}
+				}
+			}
+			if stats[0] != stats[1] {
+				t.Errorf("%s: predicted %+v\nmeasured %+v", name, stats[0], stats[1])
+			}
+			t.Logf("%-12s parameters at the peak %d of %d, peak %d, plain %d", name, stats[1][0].AtPeak[memory.Parameters],
+				plain.dev.Memory().Stats().Categories[memory.Parameters], stats[1][0].Peak.Allocated, plain.dev.Memory().Stats().Peak.Allocated)
+		}
+	}
+}
+
+func TestOffloadParamsAllocationMayFail(t *testing.T) {
+	sweep(t, func() *run {
+		r := awayRun(t, "cpu", checkpoint.Every(3), ahead(8<<10), amp.Autocast(snug.BFloat16))
+		if err := r.train(8, 2, 0); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}, func(d *snug.Device) *memory.Pool { return d.Memory() }, 2)
+}
+
+// Placed parameters move all or none, with their values, and may be read and set there.
+func TestOffloadParamsMove(t *testing.T) {
+	d, m := open(t), newNet(1)
+	if err := nn.Init(bg, d, m, snug.NewRand(1)); err != nil {
+		t.Fatal(err)
+	}
+	before, base := valuesOf(t, m.FC.W), d.Memory().Stats().Categories[memory.Parameters]
+	for n := range 5 {
+		d.Host().FailAt(n)
+		err := offload.Params(nn.Params(m))
+		if d.Host().FailAt(-1); !errors.Is(err, memory.ErrOutOfMemory) {
+			t.Fatal(err)
+		}
+		if a, b := d.Memory().Stats().Categories[memory.Parameters], d.Host().Stats().Allocated; a != base || b != 0 {
+			t.Fatal(a, base, b)
+		}
+	}
+	if err := d.Infer(bg, func(s *snug.Scope) error {
+		m.FC.W.In(s)
+		if err := offload.Params(nn.Params(m)); !errors.Is(err, snug.ErrInUse) {
+			t.Error(err)
+		}
+		return nil
+	}); err != nil || d.Host().Stats().Allocated != 0 {
+		t.Fatal(err)
+	}
+	for range 2 { // again changes nothing
+		if err := offload.Params(nn.Params(m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := d.Memory().Stats().Categories[memory.Parameters], d.Host().Stats().Allocated; a != 0 || b != base {
+		t.Error(a, b, base)
+	}
+	if !slices.Equal(before, valuesOf(t, m.FC.W)) {
+		t.Error("other values")
+	}
+	v := batch(32*8, 1, 9)
+	if err := snug.SetParam(m.FC.W, v); err != nil {
+		t.Fatal(err)
+	}
+	other := newNet(1)
+	if err := nn.Init(bg, d, other, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(nn.Lerp(other, m, 0.5), nn.Lerp(m, other, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := snug.GetParam[float32](m.FC.W); err != nil || got[7] != v[7]/2 {
+		t.Error(err, got[7], v[7])
+	}
+	if err := errors.Join(nn.Close(m), nn.Close(other)); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := d.Memory().Stats().Allocated, d.Host().Stats().Allocated; a != 0 || b != 0 {
+		t.Error(a, b)
 	}
 }

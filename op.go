@@ -223,6 +223,11 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 		return
 	}
 	for i, t := range in {
+		if t.st != nil && t.st.absent() { // a parameter's value that an operation read by itself
+			if s.fail(s.now, s.fetch(t.st)); s.err != nil {
+				return
+			}
+		}
 		if t.dtype != in[0].dtype && !k.Mixed {
 			s.fail(s.now, fmt.Errorf("%w: %s and %s", ErrDType, in[0].dtype, t.dtype))
 			return

@@ -25,6 +25,8 @@ type Param struct {
 	dev        *Device
 	cat        memory.Category // of its value
 	frozen     bool
+	away       bool // placed on the host
+	streamed   bool // and updated on the device all the same
 	st, grad   *storage
 	incomplete bool   // a failed scope had begun to add to grad
 	users      int    // open scopes that have read it
@@ -75,6 +77,8 @@ func (p *Param) bytes() int64 { return int64(p.Len()) * int64(p.dtype.Size()) }
 // those placed already stay. A nil r leaves zeros. nn.Init and optimizers call it.
 func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.Seq2[string, *Param]) (err error) {
 	var placed []*Param
+	var bytes int64
+	host, streamed := c == memory.OptimizerState && d.statePlace() != StateOnDevice, d.statePlace() == StateStreamed
 	defer func() {
 		if err != nil {
 			for _, p := range placed {
@@ -97,17 +101,19 @@ func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.S
 			cat = memory.Buffers
 		}
 		p.name, p.cat = name, cat
-		at := d.here("init", p)
-		b, err := d.mem.Alloc(memory.Request{Bytes: p.bytes(), Category: cat, Owner: at})
+		st, err := d.fixed(p, p.away || host)
 		if err != nil {
 			return fmt.Errorf("init %s: %w", name, err)
 		}
-		st := &storage{dev: d, mem: b, bytes: p.bytes(), at: at, fixed: true}
-		p.dev, p.st = d, st.hold()
+		p.dev, p.st = d, st
 		placed = append(placed, p)
+		bytes += staged(p)
 		if d.values {
 			p.fill(r)
 		}
+	}
+	if host && streamed {
+		return d.stage.open(d, bytes, placed)
 	}
 	return nil
 }
@@ -134,7 +140,11 @@ func (p *Param) fill(r *Rand) {
 
 func (p *Param) array(st *storage) driver.Array {
 	a := driver.Array{Type: p.dtype, Shape: p.shape, Strides: driver.RowMajor(p.shape)}
-	if p.dev.values {
+	switch {
+	case !p.dev.values:
+	case st.absent():
+		a.Data = st.away.Bytes() // the CPU's kernels reach it
+	default:
 		a.Data = st.mem.Bytes()
 	}
 	return a
@@ -147,6 +157,9 @@ func (p *Param) Close() error {
 	}
 	if err := p.Zero(); err != nil {
 		return err
+	}
+	if p.streamed {
+		p.dev.stage.leave(p)
 	}
 	p.st.release()
 	p.st, p.dev = nil, nil
@@ -182,7 +195,11 @@ func (p *Param) enter(s *Scope, t *Tensor) error {
 		return fmt.Errorf("%s is on %s and the scope on %s", p.name, p.dev.name, s.dev.name)
 	}
 	p.users++
-	t.st, t.seen = p.st.hold(), p.st.version
+	if t.seen = p.st.version; p.st.absent() {
+		t.st = p.st.guest()
+	} else {
+		t.st = p.st.hold()
+	}
 	if !p.buffer && !p.frozen && p.dtype.Float() {
 		t.slot = &slot{param: p, dtype: p.dtype}
 	}

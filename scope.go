@@ -38,6 +38,7 @@ type Scope struct {
 	now       *site  // the operation under way
 	asked     int64  // of the device's memory, last
 	traffic   traffic
+	guests    []*storage // values of parameters on the host, that were brought
 	rescuer   func() int64
 	torn      bool // a parameter was updated inside
 }

@@ -17,7 +17,8 @@ type storage struct {
 	mem     *memory.Block // nil while away and once freed
 	away    *memory.Block // on the host, in tier
 	tier    *memory.Pool
-	move    *move // there are both, and a copy between them may be under way
+	home    *storage // a parameter's value on the host, whose away this one shares
+	move    *move    // there are both, and a copy between them may be under way
 	bytes   int64
 	refs    atomic.Int32
 	id      uint64  // in order of making within a scope; 0 outlives scopes
@@ -44,7 +45,9 @@ func (st *storage) release() {
 	if st.mem != nil {
 		st.dev.mem.Free(st.mem)
 	}
-	if st.away != nil {
+	if st.home != nil {
+		st.home.release()
+	} else if st.away != nil {
 		st.tier.Free(st.away)
 	}
 	st.mem, st.away = nil, nil

@@ -200,6 +200,7 @@ func (s *Scope) back(e *entry, b *backward) {
 	outer := s.walking
 	s.walking, s.now = e, e.site
 	s.push(mode{train: e.train})
+	guests := len(s.guests)
 	s.fail(e.site, s.prefetch())
 	if e.redo != nil {
 		s.again(e, b)
@@ -211,6 +212,7 @@ func (s *Scope) back(e *entry, b *backward) {
 		}
 	}
 	s.pop()
+	s.sendHome(guests)
 	s.walking = outer
 }
 
