@@ -14,7 +14,7 @@ type redo struct {
 	mode  mode
 	draws uint64
 	reads []*storage // from outside, in order
-	need  int        // operations after that many made nothing that backward reads
+	need  int        // of its steps, those that make what backward reads; see watch
 	kept  []kept     // results that the second run need not compute
 	own   int        // the entry's saves before theirs
 }
@@ -24,8 +24,8 @@ type watch struct {
 	from  uint64 // the first storage that is its own
 	reads []*storage
 	seen  []*Tensor  // the same, once each
-	ops   int        // begun
-	need  int        // of them, so far
+	ops   int        // begun, two steps each: casts of inputs, then Forward
+	need  int        // steps up to the last whose result backward reads, so far
 	kept  []kept     // by a policy
 	redo  *redo      // of the second run, which must read the same
 	args  []*storage // and its arguments, which may have been made again
@@ -60,25 +60,21 @@ func (w *watch) read(t *Tensor) error {
 // compute where a second run has all that backward reads.
 func (s *Scope) begin() (end func()) {
 	before := s.skip
-	for f := s.frame; f != nil; f = f.up {
+	for f := s.frame; f != nil && !s.frame.op; f = f.up {
 		if w := f.watch; w != nil {
-			s.skip = s.skip || w.redo != nil && w.ops >= w.redo.need
+			s.skip = s.skip || w.redo != nil && 2*w.ops >= w.redo.need
 			w.ops++
 		}
 	}
 	return func() { s.skip = before }
 }
 
-// needs says that the results of all operations so far will be read; not of the last one
-// if that saved only what was there before it.
-func (s *Scope) needs(last bool) {
+// needs says that backward will read what operations made so far, but in the given number
+// of last steps.
+func (s *Scope) needs(but int) {
 	for f := s.frame; f != nil; f = f.up {
 		if w := f.watch; w != nil {
-			n := w.ops
-			if !last {
-				n--
-			}
-			w.need = max(w.need, n)
+			w.need = max(w.need, 2*w.ops-but)
 		}
 	}
 }
@@ -110,7 +106,7 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 		err = errors.New("the random stream belongs to the scope")
 	}
 	s.fail(s.site("block"), err)
-	s.needs(true) // its arguments may be saved
+	s.needs(0) // its arguments may be saved
 	guests := len(s.guests)
 	away := m.offload
 	m.offload = nil // only the outermost one moves what it saved
@@ -158,7 +154,7 @@ func (s *Scope) once(fn func(...*Tensor) []*Tensor, x []*Tensor, m mode) []*Tens
 	}
 	r.own = len(e.saved)
 	for _, k := range f.watch.kept {
-		if k.number < r.need && k.unchanged() {
+		if 2*k.number+1 < r.need && k.unchanged() {
 			r.kept, e.saved = append(r.kept, k), append(e.saved, k.saved...)
 		} else {
 			k.drop()

@@ -39,23 +39,24 @@ func (k *kept) drop() {
 	}
 }
 
-// forward runs Forward. Where a second run finds the result kept, Forward computes
-// nothing: it saves its inputs again and takes its draws.
+// forward runs Forward. Where a second run finds the result kept, or needs only what was
+// cast for it, Forward computes nothing: it saves its inputs again and takes its draws.
 func (c *Call) forward(in []*Tensor) *Tensor {
 	s, op := c.s, c.e.op
-	if s.frame.mode.keep == nil && s.replaying == 0 || op.InPlace || s.skip {
-		return op.Forward(c, in...)
-	}
+	c.from = s.serial
 	k := kept{op: op.Name}
 	var found *kept
-	for f := s.frame; f != nil; f = f.up {
+	for f := s.frame; f != nil && !s.frame.up.op; f = f.up {
 		if w := f.watch; w != nil && w.redo != nil {
+			s.skip = s.skip || 2*w.ops-1 >= w.redo.need
 			found = w.redo.find(w.ops - 1)
 		} else if w != nil {
 			c.first, k.number = w, w.ops-1
 		}
 	}
-	c.from = s.serial
+	if s.skip || op.InPlace {
+		return op.Forward(c, in...)
+	}
 	y := c.kept(found, in)
 	if y == nil {
 		y = op.Forward(c, in...)
@@ -99,7 +100,7 @@ func (c *Call) kept(k *kept, in []*Tensor) *Tensor {
 	s.serial++
 	y.st.id = s.serial // to the blocks around, it is made now
 	if c.made = k.saved[1:]; len(c.made) > 0 {
-		s.needs(true)
+		s.needs(0)
 	}
 	if c.record {
 		for _, v := range c.made {

@@ -34,8 +34,8 @@ type Call struct {
 	s      *Scope
 	e      *entry
 	record bool
-	first  *watch // of a recomputed block's first run, which may keep the result
 	from   uint64 // the last storage before Forward
+	first  *watch // of a recomputed block's first run, which may keep the result
 	made   []save // by Forward, which saved it; noted for first
 }
 
@@ -75,11 +75,17 @@ func (v save) drop() {
 
 // Save declares that backward will read t. A name is used once.
 func (c *Call) Save(name string, t *Tensor) {
-	if c.e.op != nil {
-		c.s.needs(c.e.op.InPlace || t.h != nil && t.h.frame == c.s.frame)
-	}
 	if t.st == nil {
 		return
+	}
+	switch op := c.e.op; {
+	case op == nil || c.s.frame.up.op: // a block, or an operation in another one's Forward
+	case op.InPlace || t.st.id > c.from:
+		c.s.needs(0)
+	case t.h != nil && t.h.frame == c.s.frame: // a cast
+		c.s.needs(1)
+	default:
+		c.s.needs(2)
 	}
 	if c.first != nil && t.st.id > c.from {
 		c.made = append(c.made, t.save(name))
@@ -350,7 +356,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 
 	m := s.frame.mode
 	m.record = false
-	s.push(m)
+	s.push(m).op = true
 	s.now = w
 	s.cast(op.precision, ts)
 	y := s.blank(ts[0].dtype, shape)

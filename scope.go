@@ -49,6 +49,7 @@ type frame struct {
 	mode  mode
 	made  []*held
 	watch *watch // of a recomputed block: what it reads from outside
+	op    bool   // of an operation, whose own operations do not count
 }
 
 func (s *Scope) push(m mode) *frame {

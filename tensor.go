@@ -126,7 +126,7 @@ func checkShape(shape []int) error {
 
 // value is why t cannot be read on the host, or nil.
 func (t *Tensor) value() error {
-	t.s.needs(true)
+	t.s.needs(0)
 	switch {
 	case t.s.err != nil:
 		return t.s.err

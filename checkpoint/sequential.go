@@ -7,7 +7,9 @@ import (
 )
 
 // Layer is what nn.Layer is.
-type Layer interface{ Forward(*snug.Tensor) *snug.Tensor }
+type Layer interface {
+	Forward(*snug.Tensor) *snug.Tensor
+}
 
 // Layers are named by their numbers, as in an nn.Sequential.
 type Layers []Layer
