@@ -70,6 +70,7 @@ func (c *checks) all(shapes [][]int) {
 
 	for _, l := range []layout{asIs, copied} { // copied inside: what the block made, too
 		c.same("recomputed, "+l.String(), c.run(d, in, way{recompute: true, layout: l}), plain)
+		c.same("kept, "+l.String(), c.run(d, in, way{keep: true, layout: l}), plain)
 	}
 	for _, l := range []layout{transposed, strided} {
 		c.same(l.String(), c.run(d, in, way{layout: l}), plain)

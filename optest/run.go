@@ -15,7 +15,8 @@ type way struct {
 	dtype     snug.DType
 	layout    layout
 	recompute bool
-	only      int // the number, from 1, of the one input whose gradient is wanted; 0: all
+	keep      bool // recomputed, with all results kept
+	only      int  // the number, from 1, of the one input whose gradient is wanted; 0: all
 }
 
 // outcome has the result and the inputs' gradients, nil where none is wanted.
@@ -58,12 +59,19 @@ func (op *Op) run(d *snug.Device, in []Array, fed []float64, w way) (out outcome
 			if w.layout != asIs {
 				y = snug.Apply(lay(w.layout), y)
 			}
+			if w.keep && y.DType().Float() { // a reader, for which y is kept
+				return []*snug.Tensor{y, y.Tanh()}
+			}
 			return []*snug.Tensor{y}
 		}
 		var y *snug.Tensor
-		if w.recompute {
+		switch {
+		case w.keep:
+			all := func(string, []int, snug.DType, int64) bool { return true }
+			y = snug.BlockN(f, x, checkpoint.Here(), checkpoint.Policy(all))[0]
+		case w.recompute:
 			y = snug.BlockN(f, x, checkpoint.Here())[0]
-		} else {
+		default:
 			y = f(x...)[0]
 		}
 		values, err := read(y)

@@ -35,6 +35,7 @@ type saver struct {
 var savers = []saver{
 	{name: "checkpoint", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(1)}},
 	{name: "checkpoint every 2nd", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(2)}},
+	{name: "checkpoint, products kept", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(1), "keep": checkpoint.Products()}},
 	{name: "offload", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1})}},
 	{name: "backward step", exact: true, inside: true},
 	{name: "growable", exact: true, config: func(c *snug.Config) { c.Growable = true }},
