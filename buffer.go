@@ -21,6 +21,8 @@ func (p *Param) Assign(t *Tensor) {
 		s.Fail("assign", fmt.Errorf("%w: %s is %v, got %v", ErrShape, p.name, p.shape, t.shape))
 	case p.dev != s.dev:
 		s.Fail("assign", fmt.Errorf("%s is not on the scope's device", p.name))
+	case t.st == nil || t.st.refs.Load() == 0:
+		s.Fail("assign", fmt.Errorf("%w: the result of %s", ErrFreed, t.maker()))
 	}
 	if s.err != nil {
 		return

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/dry"
@@ -31,6 +32,7 @@ type Device struct {
 	state         StatePlace // of optimizers that are made
 	stage         stage
 	paths         sync.Map // a layer's pointer → its path, from Label
+	closed        atomic.Bool
 }
 
 // Open opens "cpu", or "dry:cpu": the same shapes, workspaces and allocator, no values.
@@ -58,8 +60,15 @@ func Open(name string, c Config) (*Device, error) {
 	return d, nil
 }
 
-// Close frees all that is still on the device.
-func (d *Device) Close() error { d.mem.Close(); d.host.Close(); return d.disks.close() }
+var errClosed = errors.New("the device is closed")
+
+// Close frees all that is still on the device. It may be called again.
+func (d *Device) Close() error {
+	d.closed.Store(true)
+	d.mem.Close()
+	d.host.Close()
+	return d.disks.close()
+}
 
 // Name is what the device was opened as.
 func (d *Device) Name() string { return d.name }
@@ -92,6 +101,9 @@ func (d *Device) Infer(ctx context.Context, fn func(*Scope) error, o ...Option) 
 
 func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) error, o []Option) error {
 	m, err := m.with(o)
+	if d.closed.Load() {
+		err = errClosed
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -134,6 +146,9 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 
 // launch runs a kernel; work allocates its workspace.
 func (d *Device) launch(k driver.Kernel, a *driver.Args, work func(bytes int64) ([]byte, func(), error)) error {
+	if d.closed.Load() {
+		return errClosed
+	}
 	a.Threads = cmp.Or(d.threads, host.Threads())
 	if k.Workspace != nil {
 		if n := k.Workspace(a); n > 0 {

@@ -46,9 +46,9 @@ func (e *tornError) Unwrap() []error { return []error{ErrTorn, e.first} }
 type site struct {
 	dev   *Device
 	op    string
-	pc    [16]uintptr
-	layer any    // the innermost one entered
-	last  *Param // the last one read
+	pc    [32]uintptr // the user's call is behind those of nested layers
+	layer any         // the innermost one entered
+	last  *Param      // the last one read
 }
 
 func (s *Scope) site(op string) *site {
@@ -71,8 +71,10 @@ func (w *site) Op() string { return w.op }
 
 // Path names the layer, or without one the owner of the last parameter read.
 func (w *site) Path() string {
-	if p, ok := w.dev.paths.Load(w.layer); ok {
-		return p.(string)
+	if reflect.ValueOf(w.layer).Comparable() { // a layer that is a slice has no path
+		if p, ok := w.dev.paths.Load(w.layer); ok {
+			return p.(string)
+		}
 	}
 	if w.last != nil {
 		return w.last.name[:max(0, strings.LastIndexByte(w.last.name, '.'))]

@@ -12,6 +12,10 @@ import (
 // result, and not int.
 func Map[T Number](s *Scope, name string, shape []int, fn func(dst []T, src ...[]T) error, in ...*Tensor) *Tensor {
 	dtype := dtypeOf[T]()
+	if _, bad := any(*new(T)).(int); bad {
+		s.Fail(name, fmt.Errorf("%w: a kernel over int, int64 wanted", ErrDType))
+		return s.blank(dtype, shape)
+	}
 	if len(in) == 0 {
 		return s.create(name, dtype, shape, func(t *Tensor) { mapInto(s, t, fn) })
 	}

@@ -16,7 +16,7 @@ func (x *Tensor) MatMul(w Operand) *Tensor {
 	case len(x.shape) == 1:
 		y := x.Reshape(1, -1).MatMul(wt)
 		return y.Reshape(slices.Delete(y.Shape(), len(y.shape)-2, len(y.shape)-1)...)
-	case len(wt.shape) == 1:
+	case len(wt.shape) == 1 && len(x.shape) > 1:
 		y := x.MatMul(wt.Reshape(-1, 1))
 		return y.Reshape(y.Shape()[:len(y.shape)-1]...)
 	}

@@ -112,11 +112,30 @@ func (t *Tensor) Backward(o ...BackwardOption) error {
 	s.now = b.at
 	if seed := s.result(t.dtype, t.shape); s.err == nil {
 		s.kernel("fill", []float64{b.weight}, [3]uint64{}, []*Tensor{seed})
+		if t.slot.entry == nil {
+			s.reach(t.slot, seed, b)
+			return s.err
+		}
 		t.slot.grad = s.take(seed)
 		s.traffic.next = len(s.tape)
 		s.walk(0, b)
 	}
 	return s.err
+}
+
+// reach is Backward of a loss that is itself what wants the gradient: a tracked tensor or
+// a parameter.
+func (s *Scope) reach(l *slot, seed *Tensor, b *backward) {
+	switch {
+	case l.param == nil:
+		if !b.retain {
+			s.accumulate(l, seed)
+		}
+	case b.into(l.param):
+		if s.accumulate(l, seed); s.err == nil && b.onGrad != nil {
+			s.fail(b.at, l.param.Finish(s, b.onGrad))
+		}
+	}
 }
 
 func (e *entry) used() error {
@@ -205,15 +224,36 @@ func (s *Scope) back(e *entry, b *backward) {
 	if e.redo != nil {
 		s.again(e, b)
 	} else {
-		for i, g := range e.op.Backward(&Call{s: s, e: e}, e.out[0].grad) {
-			if l := e.in[i]; g != nil && l != nil && l.want {
-				s.accumulate(l, g)
+		gs := e.op.Backward(&Call{s: s, e: e}, e.out[0].grad)
+		s.fail(e.site, e.check(gs))
+		for i, l := range e.in {
+			if s.err == nil && gs[i] != nil && l != nil && l.want {
+				s.accumulate(l, gs[i])
 			}
 		}
 	}
 	s.pop()
 	s.sendHome(guests)
 	s.walking = outer
+}
+
+// check refuses gradients that are not the inputs': an operation of a user's may be wrong.
+func (e *entry) check(gs []*Tensor) error {
+	if len(gs) != len(e.in) {
+		return fmt.Errorf("%w: %d gradients for %d inputs", ErrShape, len(gs), len(e.in))
+	}
+	for i, g := range gs {
+		if g == nil || e.in[i] == nil {
+			continue
+		}
+		if !slices.Equal(g.shape, e.shapes[i]) {
+			return fmt.Errorf("%w: a gradient %v of input %d, which is %v", ErrShape, g.shape, i, e.shapes[i])
+		}
+		if !g.dtype.Float() {
+			return fmt.Errorf("%w: a gradient of %s of input %d", ErrDType, g.dtype, i)
+		}
+	}
+	return nil
 }
 
 // accumulate adds g, in place where nobody else holds one of the two.

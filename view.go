@@ -206,7 +206,7 @@ func (x *Tensor) Narrow(dim, start, length int) *Tensor {
 			return l, err
 		}
 		l.shape[i] = max(0, length)
-		if start < 0 || length < 0 || start+length > x.shape[i] {
+		if start < 0 || length < 0 || length > x.shape[i]-start {
 			return l, fmt.Errorf("%w: %d elements from %d of dimension %d of %v", ErrShape, length, start, dim, x.shape)
 		}
 		if length > 0 {
@@ -222,7 +222,7 @@ func (x *Tensor) Expand(shape ...int) *Tensor {
 	shape = slices.Clone(shape)
 	to := func(x *Tensor) (layout, error) {
 		both, err := broadcast(x.shape, shape)
-		if err != nil || !slices.Equal(both, shape) {
+		if err != nil || checkShape(shape) != nil || !slices.Equal(both, shape) {
 			return layout{shape: shape, strides: driver.RowMajor(shape)}, fmt.Errorf("%w: %v does not expand to %v", ErrShape, x.shape, shape)
 		}
 		e := driver.Expand(&driver.Array{Shape: x.shape, Strides: x.strides}, shape)

@@ -4,7 +4,6 @@ package nn
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"reflect"
@@ -72,15 +71,15 @@ func SetDType(m any, d snug.DType) error {
 	return nil
 }
 
-// Close frees what m has on its device. It may be called again.
+// Close frees what m has on its device. It may be called again. Of several errors it
+// returns the first.
 func Close(m any) error {
-	var errs []error
+	var err error
 	var d *snug.Device
 	for _, p := range Params(m) {
 		d = cmp.Or(p.Device(), d)
-		errs = append(errs, p.Close())
+		err = cmp.Or(err, p.Close())
 	}
-	err := errors.Join(errs...)
 	if err == nil && d != nil {
 		layers(m, func(l any, _ string) { d.Label(l, "") })
 	}

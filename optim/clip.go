@@ -1,7 +1,7 @@
 package optim
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"iter"
 	"math"
@@ -9,13 +9,13 @@ import (
 	"github.com/snug-ml/snug"
 )
 
-// Zero frees gradients, complete or not.
+// Zero frees gradients, complete or not. Of several errors it returns the first.
 func Zero(p iter.Seq2[string, *snug.Param]) error {
-	var errs []error
+	var first error
 	for _, p := range p {
-		errs = append(errs, p.Zero())
+		first = cmp.Or(first, p.Zero())
 	}
-	return errors.Join(errs...)
+	return first
 }
 
 // ClipNorm waits, and scales all gradients down together so that their norm, as one
