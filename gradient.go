@@ -108,8 +108,9 @@ func (p *Param) Ready() error {
 }
 
 // Update runs a kernel over [value, states...] in place, with the gradient as input. It
-// is what optimizers are made of; it allocates no more than the kernel's workspace.
-func (p *Param) Update(kernel string, f []float64, states ...*Param) error {
+// is what optimizers are made of; it allocates no more than the kernel's workspace. key is
+// for kernels that draw.
+func (p *Param) Update(kernel string, key [3]uint64, f []float64, states ...*Param) error {
 	if p.incomplete {
 		return p.refuse(true)
 	}
@@ -122,7 +123,7 @@ func (p *Param) Update(kernel string, f []float64, states ...*Param) error {
 		}
 		p.st.version++
 		p.st.writer = p.dev.here(kernel, p)
-		return p.launch(kernel, &driver.Args{F: f, Out: out, In: []driver.Array{p.array(p.grad)}})
+		return p.launch(kernel, &driver.Args{F: f, Key: key, Out: out, In: []driver.Array{p.array(p.grad)}})
 	})
 }
 

@@ -13,6 +13,6 @@
 // steps. One with a gradient that is not finite is skipped, and the scale falls; after a
 // number of good ones it grows. bfloat16 has float32's range and needs no scaler.
 //
-// A model can also be in a 16-bit type as a whole, by nn.SetDType. Stochastic rounding for
-// its updates is not there yet. On the CPU 16-bit types save memory, not time.
+// A model can also be in a 16-bit type as a whole, by nn.SetDType. In bfloat16 its
+// updates want stochastic rounding, optim.Rounding. On the CPU 16-bit types save memory, not time.
 package amp

@@ -1,6 +1,7 @@
 package optim
 
 import (
+	"fmt"
 	"iter"
 	"math"
 
@@ -10,17 +11,19 @@ import (
 // AdamConfig is of Adam (Kingma and Ba, 2015); WeightDecay is added to the gradient. With
 // AMSGrad the largest second moment so far divides (Reddi et al., 2018).
 type AdamConfig struct {
-	LR          float64 `json:"lr"`
-	Beta1       float64 `json:"beta1"`
-	Beta2       float64 `json:"beta2"`
-	Eps         float64 `json:"eps"`
-	WeightDecay float64 `json:"weight_decay"`
-	AMSGrad     bool    `json:"amsgrad"`
+	LR          float64    `json:"lr"`
+	Beta1       float64    `json:"beta1"`
+	Beta2       float64    `json:"beta2"`
+	Eps         float64    `json:"eps"`
+	WeightDecay float64    `json:"weight_decay"`
+	AMSGrad     bool       `json:"amsgrad"`
+	StateDType  snug.DType `json:"state_dtype"` // Float32, BFloat16 or Uint8
+	Rounding    Rounding   `json:"rounding"`
 }
 
 func DefaultAdam() AdamConfig { return AdamConfig{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8} }
 
-// NewAdam needs two states as large as the parameters, three with AMSGrad.
+// NewAdam needs the state of NewAdamW.
 func NewAdam(p iter.Seq2[string, *snug.Param], c AdamConfig, g ...Group) (Optimizer, error) {
 	return newAdam("adam", p, c, false, g)
 }
@@ -28,19 +31,25 @@ func NewAdam(p iter.Seq2[string, *snug.Param], c AdamConfig, g ...Group) (Optimi
 // AdamWConfig is of Adam with the decay taken from the weights and not put into the
 // gradient (Loshchilov and Hutter, 2019).
 type AdamWConfig struct {
-	LR          float64 `json:"lr"`
-	Beta1       float64 `json:"beta1"`
-	Beta2       float64 `json:"beta2"`
-	Eps         float64 `json:"eps"`
-	WeightDecay float64 `json:"weight_decay"`
-	AMSGrad     bool    `json:"amsgrad"`
+	LR          float64    `json:"lr"`
+	Beta1       float64    `json:"beta1"`
+	Beta2       float64    `json:"beta2"`
+	Eps         float64    `json:"eps"`
+	WeightDecay float64    `json:"weight_decay"`
+	AMSGrad     bool       `json:"amsgrad"`
+	StateDType  snug.DType `json:"state_dtype"` // Float32, BFloat16 or Uint8
+	Rounding    Rounding   `json:"rounding"`
 }
 
 func DefaultAdamW() AdamWConfig {
 	return AdamWConfig{LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, WeightDecay: 1e-2}
 }
 
-// NewAdamW needs two states as large as the parameters, three with AMSGrad.
+// NewAdamW needs two states as large as the parameters, three with AMSGrad: 8 bytes a
+// parameter, or 12. A StateDType of BFloat16 halves that; the second moment changes by
+// less than such a number can show, so it wants stochastic rounding. Uint8 is for 8-bit
+// Adam (Dettmers et al., 2022), 2.03 bytes a parameter, without AMSGrad; arithmetic is in
+// float32 in each. Float32 is Float64 beside float64 parameters.
 func NewAdamW(p iter.Seq2[string, *snug.Param], c AdamWConfig, g ...Group) (Optimizer, error) {
 	return newAdam("adamw", p, AdamConfig(c), true, g)
 }
@@ -50,8 +59,11 @@ func newAdam(name string, p iter.Seq2[string, *snug.Param], c AdamConfig, decoup
 	if c.AMSGrad {
 		states = append(states, "max_exp_avg_sq")
 	}
-	return wrap(newBase(p, rule{
-		name: name, kernel: "adam", states: states, lr: c.LR, decay: c.WeightDecay, groups: g,
+	if err := stateDType(name, c.StateDType, snug.Float32, snug.BFloat16, snug.Uint8); err != nil {
+		return nil, err
+	}
+	r := rule{
+		name: name, kernel: "adam", states: states, dtype: c.StateDType, rounding: c.Rounding, lr: c.LR, decay: c.WeightDecay, groups: g,
 		fractions: map[string]float64{"Beta1": c.Beta1, "Beta2": c.Beta2}, aboveZero: map[string]float64{"Eps": c.Eps},
 		args: func(o *base, lr, decay float64) []float64 {
 			t := float64(o.steps)
@@ -61,7 +73,14 @@ func newAdam(name string, p iter.Seq2[string, *snug.Param], c AdamConfig, decoup
 			}
 			return f
 		},
-	}))
+	}
+	if c.StateDType == snug.Uint8 {
+		if c.AMSGrad {
+			return nil, fmt.Errorf("%s: AMSGrad has no form in 8 bits", name)
+		}
+		r.layout = adam8bit
+	}
+	return wrap(newBase(p, r))
 }
 
 // NAdamConfig is of Adam with Nesterov's momentum (Dozat, 2016).

@@ -4,7 +4,7 @@
 // An optimizer is made over the parameters that are not frozen then, after nn.Init: its
 // state is allocated at once, so that what fits at the first step fits at every other. Step
 // runs outside scopes, after one whose Backward has filled the gradients, and frees them.
-// Results are those of PyTorch's optimizers of the same names.
+// Results are those of PyTorch's optimizers of the same names; Adafactor's are the paper's.
 //
 // A Window puts what has to happen between two steps into the right order: it weighs
 // micro-batches by how much is in them, unscales, clips once, sets the rate, steps, and

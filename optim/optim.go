@@ -34,27 +34,34 @@ type Group struct {
 
 // base is what optimizers share: one kernel over a parameter and its states.
 type base struct {
-	params []*named
-	of     map[*snug.Param]*named
-	steps  int64
-	factor float64
-	kernel string
-	args   func(o *base, lr, decay float64) []float64 // for the step o.steps
-	closed bool
+	params   []*named
+	of       map[*snug.Param]*named
+	steps    int64
+	factor   float64
+	args     func(o *base, lr, decay float64) []float64 // for the step o.steps
+	rounding Rounding
+	scratch  map[*snug.Device]*snug.Param // what kernels work in; no state
+	closed   bool
 }
 
 type named struct {
 	name      string
 	p         *snug.Param
+	kernel    string
 	states    []*snug.Param
 	lr, decay float64
 }
 
 // rule is what an optimizer adds to the base.
 type rule struct {
-	name      string // for errors
-	kernel    string
-	states    []string
+	name   string // for errors
+	kernel string
+	states []string
+	dtype  snug.DType // of the states
+	// layout, if not nil, chooses kernel and states by the parameter.
+	layout    func(p *snug.Param) (kernel string, s []state, err error)
+	rounding  Rounding
+	scratch   func(p *snug.Param) int // how many numbers its kernel works in
 	lr, decay float64
 	groups    []Group
 	args      func(o *base, lr, decay float64) []float64
@@ -93,12 +100,14 @@ func (r *rule) check() error {
 }
 
 // newBase makes the state at once, all of it or none: what fits now fits at any step.
-// Frozen parameters and buffers are left out. The state of 16-bit parameters is float32.
+// Frozen parameters and buffers are left out. The state of 16-bit parameters is float32
+// if the config says no less.
 func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	o := &base{of: map[*snug.Param]*named{}, factor: 1, kernel: r.kernel, args: r.args}
+	o := &base{of: map[*snug.Param]*named{}, factor: 1, args: r.args, rounding: r.rounding, scratch: map[*snug.Device]*snug.Param{}}
+	scratch := map[*snug.Device]int{}
 	for name, p := range ps {
 		if p.IsBuffer() || p.Frozen() || o.of[p] != nil {
 			continue
@@ -114,31 +123,52 @@ func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 				break
 			}
 		}
-		dtype := p.DType()
-		if dtype.Half() {
-			dtype = snug.Float32
+		if r.rounding.Stochastic && p.DType() == snug.Float16 {
+			o.Close()
+			return nil, fmt.Errorf("%s: %s: %w: it is float16, and stochastic rounding is of bfloat16", r.name, name, snug.ErrDType)
 		}
-		for range r.states {
-			s := snug.NewBuffer(nil, p.Shape()...)
-			s.SetDType(dtype) // it fails on a device only
-			n.states = append(n.states, s)
+		n.kernel = r.kernel
+		states := moments(p, r.dtype, r.states)
+		if r.layout != nil {
+			var err error
+			if n.kernel, states, err = r.layout(p); err != nil {
+				o.Close()
+				return nil, fmt.Errorf("%s: %s: %w", r.name, name, err)
+			}
+		}
+		for _, s := range states {
+			b := snug.NewBuffer(nil, s.shape...)
+			b.SetDType(s.dtype) // it fails on a device only
+			n.states = append(n.states, b)
+		}
+		if r.scratch != nil {
+			scratch[p.Device()] = max(scratch[p.Device()], r.scratch(p))
 		}
 		o.params = append(o.params, n)
 		o.of[p] = n
-		states := func(yield func(string, *snug.Param) bool) {
+		all := func(yield func(string, *snug.Param) bool) {
 			for i, s := range n.states {
-				if !yield(name+"."+r.states[i], s) {
+				if !yield(name+"."+states[i].name, s) {
 					return
 				}
 			}
 		}
-		if err := snug.Place(context.Background(), p.Device(), nil, memory.OptimizerState, states); err != nil {
+		if err := snug.Place(context.Background(), p.Device(), nil, memory.OptimizerState, all); err != nil {
 			o.Close()
 			return nil, fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
 	if len(o.params) == 0 {
 		return nil, fmt.Errorf("%s: no parameters that are not frozen", r.name)
+	}
+	for d, n := range scratch {
+		b := snug.NewBuffer(nil, n)
+		b.SetDType(snug.Float64)
+		if err := snug.Place(context.Background(), d, nil, memory.Workspace, maps.All(map[string]*snug.Param{r.name: b})); err != nil {
+			o.Close()
+			return nil, fmt.Errorf("%s: %w", r.name, err)
+		}
+		o.scratch[d] = b
 	}
 	return o, nil
 }
@@ -172,6 +202,9 @@ func (o *base) Close() error {
 	var errs []error
 	o.closed = true
 	for _, s := range o.State() {
+		errs = append(errs, s.Close())
+	}
+	for _, s := range o.scratch {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
@@ -223,7 +256,11 @@ func (o *base) cancel() { o.steps-- }
 
 func (o *base) one(p *snug.Param) error {
 	n := o.of[p]
-	if err := p.Update(o.kernel, o.args(o, n.lr*o.factor, n.decay), n.states...); err != nil {
+	more := n.states
+	if s := o.scratch[p.Device()]; s != nil {
+		more = append(slices.Clip(more), s)
+	}
+	if err := p.Update(n.kernel, o.rounding.key(n.name, o.steps), o.args(o, n.lr*o.factor, n.decay), more...); err != nil {
 		return err
 	}
 	return p.Zero()

@@ -11,19 +11,25 @@ import (
 // (Sutskever et al., 2013). Without momentum there is no state. WeightDecay is added to
 // the gradient.
 type SGDConfig struct {
-	LR          float64 `json:"lr"`
-	Momentum    float64 `json:"momentum"`
-	Dampening   float64 `json:"dampening"`
-	Nesterov    bool    `json:"nesterov"`
-	WeightDecay float64 `json:"weight_decay"`
+	LR          float64    `json:"lr"`
+	Momentum    float64    `json:"momentum"`
+	Dampening   float64    `json:"dampening"`
+	Nesterov    bool       `json:"nesterov"`
+	WeightDecay float64    `json:"weight_decay"`
+	StateDType  snug.DType `json:"state_dtype"` // Float32 or BFloat16
+	Rounding    Rounding   `json:"rounding"`
 }
 
 func DefaultSGD() SGDConfig { return SGDConfig{LR: 0.1, Momentum: 0.9} }
 
-// NewSGD needs one state as large as the parameters, or none without momentum.
+// NewSGD needs one state as large as the parameters, 4 bytes a parameter or 2 in BFloat16,
+// or none without momentum. Arithmetic is in float32 all the same.
 func NewSGD(p iter.Seq2[string, *snug.Param], c SGDConfig, g ...Group) (Optimizer, error) {
+	if err := stateDType("sgd", c.StateDType, snug.Float32, snug.BFloat16); err != nil {
+		return nil, err
+	}
 	r := rule{
-		name: "sgd", kernel: "sgd", lr: c.LR, decay: c.WeightDecay, groups: g,
+		name: "sgd", kernel: "sgd", dtype: c.StateDType, rounding: c.Rounding, lr: c.LR, decay: c.WeightDecay, groups: g,
 		fractions: map[string]float64{"Dampening": c.Dampening}, notBelow0: map[string]float64{"Momentum": c.Momentum},
 		args: func(_ *base, lr, decay float64) []float64 { return []float64{lr, decay} },
 	}

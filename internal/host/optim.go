@@ -38,25 +38,27 @@ type step[T number] func(f []float64, w, g []T, s *states[T])
 func updates[T number](f step[T]) driver.Kernel {
 	buffers := &sync.Pool{New: func() any { return new([6][chunk]T) }}
 	return driver.Kernel{Run: func(a *driver.Args) {
-		all := append(append([]driver.Array{}, a.In[0]), a.Out...) // gradient, weights, states
+		n := 1 + len(a.Out) // gradient, weights, states
+		var read [6]func(buf []T, lo, hi int) []T
+		var write [6]func(v []T, at int)
+		for i := range n {
+			if read[i] = inStep[T](a, i); i > 0 {
+				write[i] = outStep[T](a, i)
+			}
+		}
 		par.Range(a.Threads, a.In[0].Len(), grain, func(lo, hi int) {
 			buf := buffers.Get().(*[6][chunk]T)
 			defer buffers.Put(buf)
 			for at := lo; at < hi; at += chunk {
 				end := min(at+chunk, hi)
 				var v [6][]T
-				for i := range all {
-					if t, ok := typed[T](&all[i]); ok {
-						v[i] = t[at:end]
-					} else {
-						v[i] = buf[i][:end-at]
-						load[T](&all[i])(v[i], at, 1)
-					}
+				for i := range n {
+					v[i] = read[i](buf[i][:], at, end)
 				}
 				f(a.F, v[1], v[0], (*states[T])(v[2:]))
-				for i := 1; i < len(all); i++ {
-					if _, ok := typed[T](&all[i]); !ok {
-						store[T](&all[i])(v[i], at, 1)
+				for i := range n {
+					if write[i] != nil {
+						write[i](v[i], at)
 					}
 				}
 			}

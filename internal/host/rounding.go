@@ -1,0 +1,67 @@
+package host
+
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+// inStep reads runs of operand i of a step: 0 is the gradient, then come weights and
+// states. Runs of T are used where they are, others pass through buf.
+func inStep[T number](a *driver.Args, i int) func(buf []T, lo, hi int) []T {
+	x := &a.In[0]
+	if i > 0 {
+		x = &a.Out[i-1]
+	}
+	if t, ok := typed[T](x); ok {
+		return func(_ []T, lo, hi int) []T { return t[lo:hi] }
+	}
+	read := load[T](x)
+	return func(buf []T, lo, hi int) []T {
+		v := buf[:hi-lo]
+		read(v, lo, 1)
+		return v
+	}
+}
+
+// outStep writes a run that inStep has read; nil where it lies there already. bfloat16 is
+// rounded stochastically where the step has a key: of a seed with the parameter's name,
+// and the number of the step, which is never 0.
+func outStep[T number](a *driver.Args, i int) func(v []T, at int) {
+	x := &a.Out[i-1]
+	if x.Type == driver.BFloat16 && a.Key[1] != 0 {
+		key := [3]uint64{a.Key[0], a.Key[1], uint64(i)}
+		dst := driver.Of[driver.B16](x)
+		return func(v []T, at int) { roundRow(dst[at:at+len(v)], v, key, at) }
+	}
+	if _, ok := typed[T](x); ok {
+		return nil
+	}
+	write := store[T](x)
+	return func(v []T, at int) { write(v, at, 1) }
+}
+
+// roundRow rounds elements that are number at and on of their array. Element i has the
+// i%8-th 16 bits of block i/8.
+func roundRow[T number](dst []driver.B16, src []T, key [3]uint64, at int) {
+	for len(src) > 0 {
+		bits := driver.Philox(key, uint64(at/8))
+		first := at % 8
+		n := min(8-first, len(src))
+		for i, x := range src[:n] {
+			k := first + i
+			dst[i] = roundB16(float32(x), bits[k/2]>>(k%2*16))
+		}
+		dst, src, at = dst[n:], src[n:], at+n
+	}
+}
+
+// roundB16 rounds x to one of its two neighbours, by 16 random bits: up, away from 0, with
+// the part of the way there that x has gone, so that the mean is x (Gupta et al., 2015). A
+// bfloat16, an infinity and a NaN stay what they are.
+func roundB16(x float32, bits uint32) driver.B16 {
+	if x != x {
+		return driver.ToB16(x)
+	}
+	return driver.B16((math.Float32bits(x) + bits&0xffff) >> 16)
+}
