@@ -35,7 +35,8 @@ func LinearCrossEntropy(x *snug.Tensor, weight, bias snug.Operand, target *snug.
 // Logits are computed for a chunk of rows at a time, whose number follows from ChunkBytes,
 // the classes and the type of x. Saved are x, the parameters and one number a row; backward
 // computes each chunk's logits once more, turns them into their gradient in place, and adds
-// to one dweight: a third product's time for the memory. The rows of dx have the bits that
+// to one dweight: the time of four products in place of three, and of the weight's way to
+// each chunk. The rows of dx have the bits that
 // the whole logits give; the loss, dweight and dbias are sums in another order, equal to
 // about the last digit. Where x is a 16-bit float, so are the logits, and dweight and dbias
 // are added up in float32.
