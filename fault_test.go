@@ -2,6 +2,7 @@ package snug_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -15,11 +16,20 @@ import (
 // Wrong arguments are errors of the scope: no panic, and no shape that cannot be.
 func TestWrongArguments(t *testing.T) {
 	d := open(t)
+	const huge = math.MaxInt/2 + 1 // four times as much is 0
 	for name, f := range map[string]func(s *snug.Scope){
 		"matmul: shapes do not fit: x [] and w [2]":   func(s *snug.Scope) { ramp(s).MatMul(ramp(s, 2)) },
 		"matmul: shapes do not fit: x [1 2] and w []": func(s *snug.Scope) { ramp(s, 2).MatMul(ramp(s)) },
 		"narrow: shapes do not fit":                   func(s *snug.Scope) { ramp(s, 4, 3).Narrow(0, 1, math.MaxInt) },
-		"expand: shapes do not fit":                   func(s *snug.Scope) { ramp(s, 1, 3).Expand(-1, 3) },
+		"expand: shapes do not fit: [1 3]":            func(s *snug.Scope) { ramp(s, 1, 3).Expand(-1, 3) },
+		"full: shapes do not fit: [" + fmt.Sprint(huge) + "] has more elements": func(s *snug.Scope) {
+			snug.Zeros(s, snug.Float32, huge)
+		},
+		"upload: shapes do not fit: ": func(s *snug.Scope) {
+			snug.Upload(s, []float32{}, huge, 4)
+		},
+		"expand: shapes do not fit: ":  func(s *snug.Scope) { ramp(s, 1).Expand(huge, 4) },
+		"reshape: shapes do not fit: ": func(s *snug.Scope) { ramp(s, 0).Reshape(huge, 4) },
 		"m: types do not fit: a kernel over int": func(s *snug.Scope) {
 			snug.Map(s, "m", []int{2}, func([]int, ...[]int) error { return nil })
 		},

@@ -116,10 +116,15 @@ func upload[T Number](dst []byte, data []T) {
 }
 
 func checkShape(shape []int) error {
+	n := 1
 	for _, d := range shape {
 		if d < 0 {
 			return fmt.Errorf("%w: %v has a negative dimension", ErrShape, shape)
 		}
+		if d > math.MaxInt/8/n { // 8 bytes an element at most
+			return fmt.Errorf("%w: %v has more elements than can be counted", ErrShape, shape)
+		}
+		n *= max(1, d)
 	}
 	return nil
 }

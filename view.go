@@ -106,7 +106,7 @@ func reshaped(from, shape []int) ([]int, error) {
 	if open >= 0 {
 		shape[open] = numel(from) / max(1, n)
 	}
-	if numel(shape) != numel(from) {
+	if numel(shape) != numel(from) || checkShape(shape) != nil {
 		return shape, fmt.Errorf("%w: %v into %v", ErrShape, from, want)
 	}
 	return shape, nil
