@@ -40,6 +40,13 @@ func (cv Conv) pointwise() Conv {
 	return cv
 }
 
+// direct reports whether the kernels may read images where they are: each weight meets every pixel, and a pixel's channels
+// do not fight for the same lines of the cache.
+func (cv Conv) direct() bool {
+	one := Conv{cv.N, cv.C, cv.H, cv.W, cv.O, 1, 1, 1, 1, 0, 0, cv.DH, cv.DW, cv.G}
+	return cv == one && cv.H*cv.W%cacheLines >= cacheLine
+}
+
 // fewProducts are done before a second thread has begun. Tests change it.
 var fewProducts = 1 << 17
 
@@ -110,6 +117,8 @@ type conv[T floating] struct {
 	n, groups int
 	together  int     // images, so that small ones do not each need all weights anew
 	from      padding // of one group of an image
+	direct    bool    // images are read where they are, if there is enough after them
+	distance  int     // from one image to the next, among those taken together
 	to        image   // one group of an image
 	sweeps    []sweep[T]
 	strided   [2]int // distances of a sweep's lines and columns in the result
@@ -125,7 +134,7 @@ func (m image) size() int { return m.lines * m.cols }
 func (m image) len() int  { return m.channels * m.size() }
 
 // How many pixels images taken together should have at least, and how many values when padded.
-const fewPixels, fewValues = 64, 4096
+const fewPixels, fewValues = 128, 4096
 
 func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	oh, ow := cv.OH(), cv.OW()
@@ -140,7 +149,7 @@ func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 		w = w.joined(ow, cv.KW)
 		to.lines, to.cols = 1, c.to.size()
 	}
-	c.from = newPadding(cv.C/cv.G, h, w)
+	c.from, c.direct = newPadding(cv.C/cv.G, h, w), cv.direct() && cv.G == 1
 	s := newSweep[T](to, cv.G, cv.C/cv.G*cv.KH*cv.KW, a)
 	for k := range s.off {
 		s.off[k] = int32(c.from.meets(k/(cv.KH*cv.KW), k/cv.KW%cv.KH, k%cv.KW))
@@ -166,7 +175,7 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 		w.pad = (cv.KW-1)*cv.DW - cv.PW
 		w = w.joined(cv.W, cv.KW)
 	}
-	c.from = newPadding(cv.O/cv.G, h, w)
+	c.from, c.direct = newPadding(cv.O/cv.G, h, w), cv.direct() && cv.G == 1
 	for rh := range cv.SH {
 		for rw := range cv.SW {
 			u, lines := phaseRange(cv.H, cv.SH, cv.PH, rh)
@@ -222,6 +231,10 @@ func (c *conv[T]) share(threads int, a *arena) {
 	if tasks < threads {
 		c.parts = min((threads+tasks-1)/tasks, (c.to.channels+maxRows-1)/maxRows)
 	}
+	c.distance = c.from.len()
+	if c.direct {
+		c.distance = c.from.image.len()
+	}
 	most := 0
 	for i := range c.sweeps {
 		s := &c.sweeps[i]
@@ -231,7 +244,7 @@ func (c *conv[T]) share(threads int, a *arena) {
 			most = max(most, c.together*distance)
 		}
 		for j, n := range []int{c.together, c.n % c.together} {
-			s.tiles[j] = s.tilesOf(n, c.from.w.size, c.from.len(), distance, a)
+			s.tiles[j] = s.tilesOf(n, c.from.w.size, c.distance, distance, a)
 		}
 	}
 	for range min(threads, tasks*c.parts) {
@@ -243,7 +256,9 @@ func (c *conv[T]) share(threads int, a *arena) {
 func (c *conv[T]) run(x, bias, y []T) {
 	var next atomic.Int64
 	par.For(len(c.images), len(c.images), func(slot int) {
-		clear(c.images[slot]) // the margins
+		if !c.direct {
+			clear(c.images[slot]) // the margins
+		}
 		for {
 			i := int(next.Add(1)) - 1
 			part, group, n := i%c.parts, i/c.parts%c.groups, i/c.parts/c.groups*c.together
@@ -261,10 +276,13 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 	if images < c.together {
 		tiles = 1
 	}
-	src, size := c.images[slot], c.to.size()
-	for i := range images {
-		from := x[((n+i)*c.groups+group)*c.from.image.len():][:c.from.image.len()]
-		pad(&c.from, src[i*c.from.len():], from)
+	src, size := x[(n*c.groups+group)*c.from.image.len():], c.to.size()
+	if !c.direct || len(src) < images*c.distance+2*vector {
+		from := src
+		src = c.images[slot]
+		for i := range images {
+			pad(&c.from, src[i*c.distance:], from[i*c.groups*c.from.image.len():][:c.from.image.len()])
+		}
 	}
 	panels := (c.to.channels + maxRows - 1) / maxRows
 	p0, p1 := part*panels/c.parts, (part+1)*panels/c.parts

@@ -76,10 +76,13 @@ type padding struct {
 // vector is how many pixels a kernel reads at once: up to that many beyond the last one.
 const vector = 8
 
+// Planes at a distance of nearly a multiple of cacheLines values would share lines of the cache.
+const cacheLines, cacheLine = 256, 16
+
 func newPadding(channels int, h, w axis) padding {
 	p := padding{image{channels, h.in, w.in}, h, w, h.phases * w.phases * h.size * w.size}
-	if p.plane%256 < 16 {
-		p.plane += 16 // or the channels would fight for the same lines of the cache
+	if p.plane%cacheLines < cacheLine {
+		p.plane += cacheLine // or the channels would fight for the same lines of the cache
 	}
 	return p
 }

@@ -81,8 +81,18 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 		for k+run < len(from) && from[k+run] == from[k]+int32(run) {
 			run++
 		}
+		// What is written beyond the rows is overwritten with the next weight, which there must be.
+		if f := pick[func([]T, int, []T, int, int, int)](copyRowsAsm, nil); f != nil && rows >= vector/2 && run == 1 && row == 1 && k+2 < len(from) {
+			n, distance := 1, int(from[k+1]-from[k])
+			for k+n+1 < len(from) && int(from[k+n]-from[k+n-1]) == distance {
+				n++
+			}
+			f(dst[k*rows:], rows, src[from[k]:], distance, rows, n)
+			k += n
+			continue
+		}
 		done := 0
-		if rows >= vector/2 { // what is written beyond the rows is overwritten with the next weight, which there must be
+		if rows >= vector/2 {
 			done = transpose(run-1, src[from[k]:], row, rows, dst[k*rows:], rows)
 		}
 		for j := k + done; j < k+run; j++ {

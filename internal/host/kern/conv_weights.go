@@ -18,6 +18,7 @@ const (
 type convWeights[T floating] struct {
 	n, groups    int
 	from         padding // of one part of a group's channels
+	direct       bool    // images are read where they are
 	to           image   // one group of the gradient of the result
 	taps, panels int
 	off          []int32 // for each weight of a channel's part
@@ -47,7 +48,7 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 		c.outParts = need
 	}
 	most := (c.channels + c.inParts - 1) / c.inParts
-	c.from = newPadding(most, h, w)
+	c.from, c.direct = newPadding(most, h, w), cv.direct() && c.to.channels > fewChannels
 	c.cols = min(c.to.cols, pixelsBlock)
 	c.lines = min(c.to.lines, pixelsBlock/max(1, c.cols))
 	c.off = take[int32](a, most*c.taps)
@@ -65,7 +66,11 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 		c.sums = take[T](a, c.groups*c.panels*panelWidth*c.channels*c.taps)
 	}
 	for range min(threads, c.tasks()) {
-		c.slots = append(c.slots, weightSlot[T]{take[T](a, c.from.len()), take[T](a, block)})
+		s := weightSlot[T]{block: take[T](a, block)}
+		if !c.direct {
+			s.image = take[T](a, c.from.len())
+		}
+		c.slots = append(c.slots, s)
 	}
 	return c
 }
@@ -84,7 +89,9 @@ func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work [
 	c := newConvWeights[T](cv.pointwise(), cv.threads(threads), newArena(work))
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
-		clear(c.slots[slot].image) // the margins
+		if !c.direct {
+			clear(c.slots[slot].image) // the margins
+		}
 		for i := int(next.Add(1)) - 1; i < c.tasks(); i = int(next.Add(1)) - 1 {
 			if c.dots != nil {
 				c.dotsPart(&c.slots[slot], i, x, dy, dw)
@@ -107,7 +114,11 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 		if c.to.len() == 0 {
 			break
 		}
-		pad(&from, slot.image, x[((n*c.groups+g)*c.channels+c0)*perChannel:])
+		image := x[((n*c.groups+g)*c.channels+c0)*perChannel:]
+		if !c.direct {
+			pad(&from, slot.image, image)
+			image = slot.image
+		}
 		for p := p0; p < p1; p++ {
 			rows := min(panelWidth, c.to.channels-p*panelWidth)
 			grad := dy[((n*c.groups+g)*c.to.channels+p*panelWidth)*c.to.lines*c.to.cols:]
@@ -119,7 +130,7 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 					sideBySide(slot.block, grad[l*c.to.cols+q:], rows, c.to.lines*c.to.cols, lines*cols)
 					for k := 0; k < (c1-c0)*c.taps; k += maxRows {
 						k1 := min(k+maxRows, (c1-c0)*c.taps)
-						kernel(lines, cols, slot.image[l*from.w.size+q:], from.w.size, c.off[k:k1], slot.block, sums[k*panelWidth:k1*panelWidth])
+						kernel(lines, cols, image[l*from.w.size+q:], from.w.size, c.off[k:k1], slot.block, sums[k*panelWidth:k1*panelWidth])
 					}
 				}
 			}
