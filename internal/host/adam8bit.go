@@ -53,18 +53,19 @@ var blocks = sync.Pool{New: func() any { return new([4][block]float32) }}
 // values. So there are more of them near 0, down to less than 10⁻⁶. 0 and 1 are values too.
 type code8 struct {
 	values [256]float32
-	// sizes are the values that are not negative, in order. Above[i] is halfway between
-	// sizes i and i+1.
-	sizes, above []float32
-	// start is the first size that a number may be near to, by the number's first bits:
-	// there is one more at most.
-	start []uint8
+	sizes  []float32 // the values that are not negative, in order
+	// Numbers of 0 and more are compared by their bits, which have the same order, so that
+	// nothing jumps: above[i] is halfway between sizes i and i+1, and start the first size
+	// that a number may be near to, by its first bits; there is one more at most.
+	above [256]uint32
+	start [(one-lowest)>>first + 1]uint8
 }
 
 // The table start begins at 2⁻²⁴, which is nearest to 0 still, and has 128 entries for each
 // power of two.
 const (
 	lowest = 103 << 23
+	one    = 127 << 23
 	first  = 23 - 7
 )
 
@@ -82,16 +83,18 @@ func newCode8(linear int) *code8 {
 		}
 	}
 	c.sizes = append(c.sizes, 1)
-	for i, x := range c.sizes[1:] {
-		c.above = append(c.above, (c.sizes[i]+x)/2)
+	for i := range c.above {
+		c.above[i] = math.MaxInt32
 	}
-	c.above = append(c.above, float32(math.Inf(1)))
-	size := 0
-	for bits := uint32(lowest); bits <= math.Float32bits(1); bits += 1 << first {
-		for math.Float32frombits(bits) > c.above[size] {
+	for i, x := range c.sizes[1:] {
+		c.above[i] = math.Float32bits((c.sizes[i] + x) / 2)
+	}
+	size := uint8(0)
+	for i := range c.start {
+		for lowest+uint32(i)<<first > c.above[size] {
 			size++
 		}
-		c.start = append(c.start, uint8(size))
+		c.start[i] = size
 	}
 	copy(c.values[:], c.sizes)
 	for i := len(c.sizes); i < 256; i++ {
@@ -107,15 +110,11 @@ func (c *code8) read(dst []float32, src []uint8, scale float32) {
 	}
 }
 
-// nearest is the number of the nearest size to x in [0, 1], of two equally near the
-// smaller. Anything else gives some size.
-func (c *code8) nearest(x float32) uint8 {
-	i := max(math.Float32bits(x), lowest) - lowest
-	s := c.start[min(int(i>>first), len(c.start)-1)]
-	if x > c.above[s] {
-		s++
-	}
-	return s
+// nearest is the number of the nearest size to one in [0, 1] with such bits, of two equally
+// near the smaller. Anything else gives something.
+func (c *code8) nearest(bits uint32) uint8 {
+	s := c.start[min((max(bits, lowest)-lowest)>>first, (one-lowest)>>first)]
+	return s + uint8((c.above[s]-bits)>>31)
 }
 
 // write codes numbers of either sign, and returns their scale: the greatest size.
@@ -123,11 +122,10 @@ func (c *code8) write(dst []uint8, src []float32) float32 {
 	scale, by := scaleOf(src)
 	src = src[:len(dst)]
 	for i, x := range src {
-		s := c.nearest(float32(math.Abs(float64(x * by))))
-		if x < 0 {
-			s = -min(s, 127)
-		}
-		dst[i] = s
+		bits := math.Float32bits(x * by)
+		s, sign := c.nearest(bits&^(1<<31)), uint8(bits>>31)
+		s -= s >> 7 & sign // there is no −1
+		dst[i] = s ^ -sign + sign
 	}
 	return scale
 }
@@ -138,7 +136,7 @@ func (c *code8) writeSquares(dst []uint8, src []float32) float32 {
 	scale, by := scaleOf(src)
 	src = src[:len(dst)]
 	for i, x := range src {
-		s := c.nearest(x * by)
+		s := c.nearest(math.Float32bits(x * by))
 		if s == 0 && x > 0 {
 			s = 1
 		}

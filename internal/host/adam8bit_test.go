@@ -45,6 +45,15 @@ func TestCode8(t *testing.T) {
 				t.Fatalf("signed %v: value %d is %v, want %v", c.signed, i, got[i], w)
 			}
 		}
+		far := 0.008 // as package optim says of means, and half of it of squares
+		if !c.signed {
+			far = 0.004
+		}
+		for i, x := range c.code.sizes[1:] {
+			if !(float64(x-c.code.sizes[i])/2 <= far) {
+				t.Errorf("%v and %v are too far apart", c.code.sizes[i], x)
+			}
+		}
 		if c.code.values[0] != 0 {
 			t.Error("zeroed memory is not zero")
 		}
@@ -63,21 +72,21 @@ func TestCode8Nearest(t *testing.T) {
 					best = i
 				}
 			}
-			if got := c.nearest(x); !(math.Abs(float64(x)-float64(c.sizes[got])) <= math.Abs(float64(x)-float64(c.sizes[best]))+2e-7*float64(x)) {
+			if got := c.nearest(math.Float32bits(x)); !(math.Abs(float64(x)-float64(c.sizes[got])) <= math.Abs(float64(x)-float64(c.sizes[best]))+2e-7*float64(x)) {
 				t.Fatalf("%v: size %v, want %v", x, c.sizes[got], c.sizes[best])
 			}
 		}
 		for i, s := range c.sizes {
 			check(s)
 			if i < len(c.sizes)-1 {
-				m := c.above[i]
+				m := math.Float32frombits(c.above[i])
 				for _, x := range []float32{math.Nextafter32(m, 0), m, math.Nextafter32(m, 1)} {
 					check(x)
 				}
-				if got := c.nearest(math.Nextafter32(m, 1)); int(got) != i+1 {
+				if got := c.nearest(math.Float32bits(m) + 1); int(got) != i+1 {
 					t.Fatalf("above %v: %d, want %d", m, got, i+1)
 				}
-				if got := c.nearest(m); int(got) != i {
+				if got := c.nearest(math.Float32bits(m)); int(got) != i {
 					t.Fatalf("at %v: %d, want %d", m, got, i)
 				}
 			}
@@ -86,7 +95,7 @@ func TestCode8Nearest(t *testing.T) {
 			check(math.Float32frombits(bits))
 		}
 		for _, x := range []float32{math.Nextafter32(1, 2), 1e30, float32(math.Inf(1)), float32(math.NaN())} {
-			c.nearest(x) // must not panic
+			c.nearest(math.Float32bits(x)) // must not panic
 		}
 	}
 }
