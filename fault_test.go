@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -133,6 +134,54 @@ func TestPlaceBehindManyLayers(t *testing.T) {
 		l.Forward(x)
 		return nil
 	})(snug.ErrShape, "at fault_test.go:")
+}
+
+func openDry(t *testing.T) *snug.Device {
+	d, err := snug.Open("dry:cpu", snug.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// A gradient is read where it lies.
+func TestGradientOfAnotherDevice(t *testing.T) {
+	d, dry := open(t), openDry(t)
+	p := snug.NewParam(snug.Const(1), 2)
+	place(t, dry, p)
+	if err := dry.Train(bg, func(s *snug.Scope) error { return p.In(s).Sum().Backward() }); err != nil {
+		t.Fatal(err)
+	}
+	fails(t, d, func(s *snug.Scope) error {
+		p.Grad(s).AddInPlace(ramp(s, 2))
+		return nil
+	})(nil, "gradient: p.0 is not on the scope's device", "at fault_test.go:")
+}
+
+// Of scopes that train one model at the same time, all but one are refused: no race.
+func TestOneTakerOfGradients(t *testing.T) {
+	d := open(t)
+	p := snug.NewParam(snug.Const(1), 2)
+	place(t, d, p)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for range 20 {
+				err := d.Train(bg, func(s *snug.Scope) error {
+					x := ramp(s, 2)
+					return x.Mul(p).Sum().Backward()
+				})
+				if err != nil && !errors.Is(err, snug.ErrInUse) && !errors.Is(err, snug.ErrIncomplete) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := p.Zero(); err != nil {
+		t.Error(err)
+	}
 }
 
 // A closed device gives errors and no values.

@@ -15,6 +15,10 @@ func (p *Param) Grad(s *Scope) *Tensor {
 		return nil
 	}
 	s.now = s.site("gradient")
+	if p.dev != s.dev {
+		s.fail(s.now, fmt.Errorf("%s is not on the scope's device", p.name))
+		return s.blank(p.dtype, p.shape)
+	}
 	return s.own(&Tensor{dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad})
 }
 
@@ -29,6 +33,8 @@ type begun struct {
 
 // undo leaves no half sum behind: empty again, or marked.
 func (b begun) undo() {
+	b.p.mu.Lock()
+	defer b.p.mu.Unlock()
 	if b.p.grad == nil {
 		return
 	}
@@ -41,13 +47,13 @@ func (b begun) undo() {
 // add puts g into the gradient; the first one becomes it, without a copy where g has its
 // storage for itself.
 func (p *Param) add(s *Scope, g *Tensor) error {
-	if p.adder != s {
-		p.mu.Lock()
-		taken, bad := p.adder != nil, p.incomplete
-		if !taken && !bad {
-			p.adder = s
-		}
-		p.mu.Unlock()
+	p.mu.Lock()
+	mine, taken, bad := p.adder == s, p.adder != nil, p.incomplete
+	if !taken && !bad {
+		p.adder = s
+	}
+	p.mu.Unlock()
+	if !mine {
 		if taken || bad {
 			return p.refuse(bad)
 		}
