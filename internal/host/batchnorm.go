@@ -182,18 +182,30 @@ func passed[T float32 | float64](y, dy []T, most float64) {
 	switch {
 	case ok && math.IsInf(most, 1):
 		kern.ReLUBackRow(d, d, any(dy).([]float32))
-	case ok: // without a branch: bits of floats above 0 are ordered as integers
-		g, top := any(dy).([]float32)[:len(d)], math.Float32bits(float32(most))-1
-		for i, v := range d {
-			var mask uint32
-			if math.Float32bits(v)-1 < top {
-				mask = math.MaxUint32
-			}
-			d[i] = math.Float32frombits(math.Float32bits(g[i]) & mask)
-		}
 	default:
 		clampBackRow([]float64{0, most}, y, y, dy, nil)
 	}
+}
+
+// result normalizes elements of the channel ch, and finishes them as normed.
+func (k *channelNorm[T]) result(dst, x, y []T, ch int, most float64) {
+	if d := f32(dst); d != nil && y == nil && most != 0 {
+		kern.NormClampRow(d, f32(x), float32(k.mean[ch]), float32(k.scale[ch]), float32(k.shift[ch]), float32(most))
+		return
+	}
+	k.plane(dst, x, ch)
+	normed(dst, y, most)
+}
+
+// gradient is dy where result passes it.
+func (k *channelNorm[T]) gradient(dst, x, y, dy []T, ch int, most float64) {
+	if d := f32(dst); d != nil && y == nil {
+		kern.NormPassRow(d, f32(x), f32(dy), float32(k.mean[ch]), float32(k.scale[ch]), float32(k.shift[ch]), float32(most))
+		return
+	}
+	k.plane(dst, x, ch)
+	normed(dst, y, 0)
+	passed(dst, dy, most)
 }
 
 // added is an input that may be missing: read gives nil then.
@@ -210,10 +222,9 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 	n, c, inner := channels(a.In[0].Shape)
 	x, y := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape)
 	k, add := newChannelNorm[T](a.In[1:5], a.F[0]), added[T](a.In, 5, a.In[0].Shape)
-	apply := func(b *buffers[T], from, to int, norm func(dst, x []T)) {
+	apply := func(b *buffers[T], from, to int, result func(dst, x, y []T)) {
 		dst := y.writable(b[1][:], from, to)
-		norm(dst, x.read(b[0][:], from, to))
-		normed(dst, add.read(b[2][:], from, to), a.F[1])
+		result(dst, x.read(b[0][:], from, to), add.read(b[2][:], from, to))
 		y.flush(dst, from, to)
 	}
 	if inner == 1 {
@@ -221,8 +232,12 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 			b, give := takeBuffers[T]()
 			defer give()
 			part := k.part(lo, hi)
+			result := func(dst, x, y []T) {
+				part.row(dst, x)
+				normed(dst, y, a.F[1])
+			}
 			for i := range n {
-				apply(b, i*c+lo, i*c+hi, part.row)
+				apply(b, i*c+lo, i*c+hi, result)
 			}
 		})
 		return
@@ -231,8 +246,8 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 		b, give := takeBuffers[T]()
 		defer give()
 		for ch := lo; ch < hi; ch++ {
-			norm := func(dst, x []T) { k.plane(dst, x, ch) }
-			pieces(n, c, inner, ch, func(from, to int) { apply(b, from, to, norm) })
+			result := func(dst, x, y []T) { k.result(dst, x, y, ch, a.F[1]) }
+			pieces(n, c, inner, ch, func(from, to int) { apply(b, from, to, result) })
 		}
 	})
 }
@@ -252,15 +267,13 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 
 	// first gives x and the gradient that passes max(0, ·), and leaves that in dx too, where
 	// the second pass finds it.
-	first := func(b *buffers[T], from, to int, norm func(dst, x []T)) (xs, g []T) {
+	first := func(b *buffers[T], from, to int, gradient func(dst, x, y, dy []T)) (xs, g []T) {
 		xs, g = x.read(b[0][:], from, to), dy.read(b[1][:], from, to)
 		if most == 0 {
 			return xs, g
 		}
 		y := dx.writable(b[2][:], from, to)
-		norm(y, xs)
-		normed(y, add.read(b[3][:], from, to), 0)
-		passed(y, g, most)
+		gradient(y, xs, add.read(b[3][:], from, to), g)
 		dx.flush(y, from, to)
 		if len(a.Out) > 3 {
 			dst := dadd.writable(b[3][:], from, to)
@@ -291,9 +304,14 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 			b, give := takeBuffers[T]()
 			defer give()
 			part := k.part(lo, hi)
+			gradient := func(dst, x, y, dy []T) {
+				part.row(dst, x)
+				normed(dst, y, 0)
+				passed(dst, dy, most)
+			}
 			var sum, product [side]float64
 			for i := range n {
-				xs, g := first(b, i*c+lo, i*c+hi, part.row)
+				xs, g := first(b, i*c+lo, i*c+hi, gradient)
 				for j, v := range g {
 					sum[j] += float64(v)
 					product[j] += float64(v) * float64(xs[j]-part.mean[j])
@@ -318,10 +336,10 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 		defer give()
 		for ch := lo; ch < hi; ch++ {
 			mean, scale := k.mean[ch], k.scale[ch]
-			norm := func(dst, x []T) { k.plane(dst, x, ch) }
+			gradient := func(dst, x, y, dy []T) { k.gradient(dst, x, y, dy, ch, most) }
 			var sum, product float64
 			pieces(n, c, inner, ch, func(from, to int) {
-				xs, g := first(b, from, to, norm)
+				xs, g := first(b, from, to, gradient)
 				s, p := gradientSums(g, xs, mean)
 				sum += s
 				product += p

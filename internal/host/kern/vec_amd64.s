@@ -426,6 +426,103 @@ done:
 	VZEROUPPER
 	RET
 
+// func normClampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·normClampVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+32(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VSUBPS  Y8, Y1, Y0
+	VMULPS  Y9, Y0, Y0
+	VADDPS  Y10, Y0, Y0
+	VMAXPS  Y0, Y15, Y0
+	VMINPS  Y0, Y11, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VSUBPS     Y8, Y1, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VMAXPS     Y0, Y15, Y0
+	VMINPS     Y0, Y11, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·normPassVec(SB), NOSPLIT, $0-48
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         dy+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+40(FP), DX
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VSUBPS  Y8, Y1, Y0
+	VMULPS  Y9, Y0, Y0
+	VADDPS  Y10, Y0, Y0
+	VCMPPS  $0x01, Y11, Y0, Y3
+	VCMPPS  $0x01, Y0, Y15, Y0
+	VANDPS  Y3, Y0, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (DX), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VSUBPS     Y8, Y1, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VCMPPS     $0x01, Y11, Y0, Y3
+	VCMPPS     $0x01, Y0, Y15, Y0
+	VANDPS     Y3, Y0, Y0
+	VANDPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32, mask *int32)
 // Requires: AVX
 TEXT ·layerVec(SB), NOSPLIT, $0-56

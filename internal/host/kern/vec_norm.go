@@ -13,6 +13,36 @@ func NormRow(dst, x []float32, mean, scale, shift float32) {
 	}
 }
 
+// NormClampRow is NormRow, but no less than 0 and no more than most; a NaN stays one.
+func NormClampRow(dst, x []float32, mean, scale, shift, most float32) {
+	x = x[:len(dst)]
+	if avx2 {
+		s := [4]float32{mean, scale, shift, most}
+		normClampVec(len(dst), first(dst), first(x), &s[0], lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		dst[i] = min(max(float32((v-mean)*scale)+shift, 0), most)
+	}
+}
+
+// NormPassRow is dst = dy where NormRow is above 0 and below most, else 0.
+func NormPassRow(dst, x, dy []float32, mean, scale, shift, most float32) {
+	x, dy = x[:len(dst)], dy[:len(dst)]
+	if avx2 {
+		s := [4]float32{mean, scale, shift, most}
+		normPassVec(len(dst), first(dst), first(x), first(dy), &s[0], lanes(len(dst)))
+		return
+	}
+	for i, v := range x {
+		d := dy[i]
+		if y := float32((v-mean)*scale) + shift; !(0 < y && y < most) {
+			d = 0
+		}
+		dst[i] = d
+	}
+}
+
 // LayerRow is dst = (x - mean)·inverse·w + b, element by element of all four.
 func LayerRow(dst, x, w, b []float32, mean, inverse float32) {
 	x, w, b = x[:len(dst)], w[:len(dst)], b[:len(dst)]

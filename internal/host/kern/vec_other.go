@@ -44,3 +44,5 @@ func columnsVec32(n int, sums *float64, x *float32, distance int) {}
 func columnsVec4(n int, sums *float64, x *float32, distance int)  {}
 func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32) {
 }
+func normClampVec(n int, dst, x, scalars *float32, mask *int32)    {}
+func normPassVec(n int, dst, x, dy, scalars *float32, mask *int32) {}

@@ -59,6 +59,16 @@ func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32
 //go:noescape
 func normVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 
+// normClampVec is a kernel of rows.
+//
+//go:noescape
+func normClampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+
+// normPassVec is a kernel of rows.
+//
+//go:noescape
+func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+
 // layerVec is a kernel of rows.
 //
 //go:noescape

@@ -53,10 +53,23 @@ func main() {
 	}
 	row("leakyVec", "dst x", "x", "dst", 1, func() { leaky(1, 1) })
 	row("leakyBackVec", "dst y dy", "y dy", "dst", 1, func() { leaky(2, 1) })
-	row("normVec", "dst x", "x", "dst", 3, func() { // mean, scale, shift
+	norm := func() { // mean, scale, shift
 		VSUBPS(scalars[0], ymm[1], ymm[0])
 		VMULPS(scalars[1], ymm[0], ymm[0])
 		VADDPS(scalars[2], ymm[0], ymm[0])
+	}
+	row("normVec", "dst x", "x", "dst", 3, norm)
+	row("normClampVec", "dst x", "x", "dst", 4, func() { // … most
+		norm()
+		VMAXPS(ymm[0], zero, ymm[0])
+		VMINPS(ymm[0], scalars[3], ymm[0])
+	})
+	row("normPassVec", "dst x dy", "x dy", "dst", 4, func() {
+		norm()
+		VCMPPS(Imm(1), scalars[3], ymm[0], ymm[3]) // y < most
+		VCMPPS(Imm(1), ymm[0], zero, ymm[0])       // 0 < y
+		VANDPS(ymm[3], ymm[0], ymm[0])
+		VANDPS(ymm[2], ymm[0], ymm[0])
 	})
 	row("layerVec", "dst x w b", "x w b", "dst", 2, func() { // mean, inverse
 		VSUBPS(scalars[0], ymm[1], ymm[0])
