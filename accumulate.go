@@ -15,7 +15,7 @@ func (p *Param) Accumulate(t *Tensor) {
 	if s.replaying > 0 || !s.ok("accumulate") {
 		return
 	}
-	old := s.assigned[p]
+	old := s.assignedTo(p)
 	if old == nil {
 		old = p.In(s)
 	}

@@ -48,15 +48,19 @@ func castAgain(t *Tensor, to DType) *entry {
 // ToHost moves parameters' values to the host, all or none; where they are not placed yet,
 // nn.Init places them there. Buffers stay. For package offload.
 func ToHost(ps iter.Seq2[string, *Param]) (err error) {
-	old := map[*Param]*storage{}
+	type value struct {
+		p  *Param
+		st *storage
+	}
+	var old []value
 	defer func() {
-		for p, st := range old {
+		for _, v := range old {
 			if err != nil {
-				p.mu.Lock()
-				p.st, st = st, p.st
-				p.mu.Unlock()
+				v.p.mu.Lock()
+				v.p.st, v.st = v.st, v.p.st
+				v.p.mu.Unlock()
 			}
-			st.release()
+			v.st.release()
 		}
 	}()
 	var marked []*Param
@@ -78,7 +82,8 @@ func ToHost(ps iter.Seq2[string, *Param]) (err error) {
 				return err
 			}
 			st.version, st.writer = p.st.version, p.st.writer
-			old[p], p.st = p.st, st
+			old = append(old, value{p, p.st})
+			p.st = st
 			return nil
 		}); err != nil {
 			return fmt.Errorf("offload %s: %w", name, err)

@@ -35,13 +35,30 @@ func (p *Param) Assign(t *Tensor) {
 			return
 		}
 	}
-	if old := s.assigned[p]; old != nil {
-		old.st.release()
+	s.assigned = slices.DeleteFunc(s.assigned, func(a assignment) bool {
+		if a.p == p {
+			a.t.st.release()
+		}
+		return a.p == p
+	})
+	s.assigned = append(s.assigned, assignment{p, s.take(t)})
+}
+
+// assignment is a buffer's new value. They are kept in order, and no map, so that memory is
+// freed in the same order each time.
+type assignment struct {
+	p *Param
+	t *Tensor
+}
+
+// assignedTo is what this scope has assigned to p, nil for nothing.
+func (s *Scope) assignedTo(p *Param) *Tensor {
+	for _, a := range s.assigned {
+		if a.p == p {
+			return a.t
+		}
 	}
-	if s.assigned == nil {
-		s.assigned = map[*Param]*Tensor{}
-	}
-	s.assigned[p] = s.take(t)
+	return nil
 }
 
 func (p *Param) replace(st *storage) {
@@ -58,23 +75,30 @@ func (p *Param) replace(st *storage) {
 // Mark is where the random position and the buffers stood before some scopes. Windows
 // go back to theirs.
 type Mark struct {
-	rand *Rand
-	tick uint64
-	bufs map[*Param]*storage // those that have changed since: their old values
+	rand     *Rand
+	tick     uint64
+	released bool
+	bufs     []bufferMark // those that have changed since
+}
+
+// bufferMark is a buffer's old value.
+type bufferMark struct {
+	p  *Param
+	st *storage
 }
 
 // Mark has m, or for nil a new one, follow this scope too.
 func (s *Scope) Mark(m *Mark) *Mark {
 	if m == nil {
-		m = &Mark{s.rand, s.tick, map[*Param]*storage{}}
+		m = &Mark{rand: s.rand, tick: s.tick}
 	}
 	s.marks = append(s.marks, m)
 	return m
 }
 
 func (m *Mark) before(p *Param) {
-	if m.bufs != nil && m.bufs[p] == nil {
-		m.bufs[p] = p.st.hold()
+	if !m.released && !slices.ContainsFunc(m.bufs, func(b bufferMark) bool { return b.p == p }) {
+		m.bufs = append(m.bufs, bufferMark{p, p.st.hold()})
 	}
 }
 
@@ -83,9 +107,9 @@ func (m *Mark) Restore() {
 	if m.rand != nil {
 		m.rand.SetPosition(m.tick)
 	}
-	for p, st := range m.bufs {
-		if p.dev != nil { // it has not been closed since
-			p.replace(st.hold())
+	for _, b := range m.bufs {
+		if b.p.dev != nil { // it has not been closed since
+			b.p.replace(b.st.hold())
 		}
 	}
 	m.Release()
@@ -93,8 +117,8 @@ func (m *Mark) Restore() {
 
 // Release forgets what Restore would need.
 func (m *Mark) Release() {
-	for _, st := range m.bufs {
-		st.release()
+	for _, b := range m.bufs {
+		b.st.release()
 	}
-	m.bufs = nil
+	m.bufs, m.released = nil, true
 }

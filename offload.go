@@ -125,8 +125,8 @@ func (s *Scope) offload(tape []*entry, o *offloading, results []*Tensor) error {
 	for _, y := range results {
 		stay[y.st] = true
 	}
-	for _, t := range s.assigned {
-		stay[t.st] = true
+	for _, a := range s.assigned {
+		stay[a.t.st] = true
 	}
 	var send func([]save) error
 	send = func(saved []save) error {

@@ -28,7 +28,7 @@ type Scope struct {
 	last      *Param             // the last one read
 	leaves    []*slot            // of tracked tensors
 	began     []begun            // gradients this scope created or added to
-	assigned  map[*Param]*Tensor
+	assigned  []assignment
 	casts     map[castKey]*Tensor // of parameters, under autocast
 	marks     []*Mark             // told before buffers change
 	onSuccess []func()
@@ -166,14 +166,14 @@ func (s *Scope) close() {
 		s.params[p].st.release()
 		p.leave(s)
 	}
-	for p, t := range s.assigned {
+	for _, a := range s.assigned {
 		if s.err == nil {
 			for _, m := range s.marks {
-				m.before(p)
+				m.before(a.p)
 			}
-			p.replace(t.st)
+			a.p.replace(a.t.st)
 		} else {
-			t.st.release()
+			a.t.st.release()
 		}
 	}
 	if s.rand != nil {
