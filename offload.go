@@ -170,11 +170,11 @@ func (s *Scope) send(st *storage, tier *memory.Pool) error {
 
 // fetch has st on the device, to be used. In backward that makes room for what comes next.
 func (s *Scope) fetch(st *storage) error {
-	if !st.absent() && st.move == nil {
-		return nil
-	}
 	if st.home != nil && st.home.version != st.version {
 		return fmt.Errorf("a parameter on the host was written by %s", st.home.writer)
+	}
+	if !st.absent() && st.move == nil {
+		return nil
 	}
 	if st.move == nil {
 		b, err := s.block(st.bytes, st.category(), st.at)

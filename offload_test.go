@@ -511,3 +511,19 @@ func TestOffloadParamsMove(t *testing.T) {
 		t.Error(a, b)
 	}
 }
+
+// A value that a scope has read is not read again once OnGrad has updated it on the host.
+func TestOffloadParamsUpdated(t *testing.T) {
+	r := awayRun(t, "cpu")
+	err := r.dev.Train(bg, func(s *snug.Scope) error {
+		l := mse(r.m.Forward(ramp(s, 8, 24)), ramp(s, 8, 8))
+		if _, err := r.w.BackwardStep(l, 8); err != nil {
+			return err
+		}
+		_, err := snug.Download[float32](r.m.(*net).FC.W.In(s))
+		return err
+	}, r.opts...)
+	if err == nil || !strings.Contains(err.Error(), "written by adam") {
+		t.Error(err)
+	}
+}

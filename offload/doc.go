@@ -1,14 +1,62 @@
-// Package offload keeps on the host, until backward, what Blocks have saved.
+// Package offload keeps on the host, or in a file, what a device does not need at the
+// moment: what Blocks have saved for backward, the state of optimizers, and the values of
+// parameters. The bits of a training run are the same with all of it and with none.
 //
+//	offload.State(dev, offload.OnHost)      // before the optimizer is made
+//	offload.Params(nn.Params(model))        // before nn.Init, or at any time between scopes
 //	dev.Train(ctx, step, offload.Activations(offload.Default()))
 //
-// When an outermost Block inside the scope ends, what was saved in it moves to the host,
-// but its results and parameters, and comes back when backward, or another operation, reads
-// it. The bits are the same. Memory on the host is dev.Host's, with a limit and statistics
-// of its own. It works together with package checkpoint: of recomputed blocks the arguments
-// move.
+// # Activations
 //
-// What does not work yet: copies that run beside the computation, both ways, so each move
-// takes its whole time; pinned memory; the state of optimizers and the parameters. On the
-// CPU, where both memories are one, it saves nothing but a device's limit.
+// When an outermost Block inside the scope ends, what was saved in it leaves for the host:
+// every storage of at least MinBytes but the Block's results, parameters and their casts,
+// and new values of buffers. It comes back when backward, or another operation, reads it.
+// What is made outside of any Block stays. Of a Block that package checkpoint recomputes,
+// the arguments move.
+//
+// Copies run beside the computation, one after the other. What leaves is on the device
+// until the copy is done and its room is wanted; what comes is there before it is used:
+// while an entry of backward runs, what the next ones need is fetched. Both together take
+// AheadBytes of the device at most, and give way before an allocation fails. With 0, or for
+// a storage that is longer, every move is waited for. When memory is taken and given back
+// follows from sizes and order alone, never from how fast a copy is: a dry run predicts the
+// peaks of the device and of the host to the byte.
+//
+// With Dir a temporary file takes the host's place. It is mapped into memory, grows as
+// needed, is used again, and goes with the device; on Unix it has no name. Room on the disk
+// is taken before it is used, so that a full disk is an error, with the file's path: an
+// out-of-memory error of dev.Disk(dir), which has statistics and a limit like dev.Host().
+// Where the system maps no files, as under js, it is an error.
+//
+// # Optimizer state
+//
+// After State(d, OnHost) optimizers are made with their state in d's host pool, and never
+// need the device for it. Step updates there: the CPU's kernels reach that memory. With
+// Streamed each parameter's state is copied to a buffer of the device, updated, and copied
+// back; the buffer is as long as the longest needs and is taken when the optimizer is made,
+// so that Step still allocates nothing. These copies are waited for.
+//
+// # Parameters
+//
+// A value that Params has put on the host comes to the device when an operation reads it,
+// and is freed there when the innermost Block around has ended: in backward, after the
+// operation, or recomputed Block, that reads it. What is read outside of any Block stays
+// until the scope ends. Under autocast a cast is made at each use, and again in backward,
+// in place of one a scope. In backward AheadBytes, if Activations are on, are for
+// parameters, too; in forward each is waited for. Gradients stay on the device, buffers
+// too. Step updates values on the host like states.
+//
+// # Costs
+//
+// Each byte that leaves is copied twice, once there and once back; a parameter once for
+// every Block that reads it and once in backward. Beside the computation that takes memory
+// bandwidth of the CPU.
+//
+// # What is not there
+//
+// Pinned memory and copies by a device's own engine: they come with the CUDA backend, where
+// the room of AheadBytes is to be a ring of pinned buffers. On the CPU both memories are
+// one, so offloading saves a device's limit and no more; but a file's pages the system
+// can write out. Fetching ahead in forward, gradients on the host, and state or parameters
+// in a file.
 package offload

@@ -3,12 +3,16 @@ package offload_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/memory"
+	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/offload"
+	"github.com/snug-ml/snug/optim"
 )
 
 // run gives the gradient of blocks of tanh, and the peaks of the device and the host.
@@ -58,4 +62,80 @@ func ExampleActivations() {
 	_, less, _, err := run(context.Background(), offload.Activations(offload.Config{MinBytes: 4096}))
 	fmt.Println("less on the device:", less < most, err)
 	// Output: less on the device: true <nil>
+}
+
+// A file in place of the host's memory.
+func ExampleConfig() {
+	ctx, dir := context.Background(), os.TempDir()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	err = d.Train(ctx, func(s *snug.Scope) error {
+		y := snug.Full(s, 0.5, snug.Float32, 1<<16).Track()
+		for range 3 {
+			y = snug.Block(func(x *snug.Tensor) *snug.Tensor { return x.Tanh().Sigmoid() }, y)
+		}
+		return y.Sum().Backward()
+	}, offload.Activations(offload.Config{MinBytes: 1 << 10, AheadBytes: 1 << 20, Dir: dir}))
+	pool, _ := d.Disk(dir)
+	fmt.Println(pool.Stats().Peak.Allocated, "bytes on disk,", d.Host().Stats().Peak.Allocated, "on the host:", err)
+	// Output: 786432 bytes on disk, 0 on the host: <nil>
+}
+
+// AdamW's two moments are as long as the parameters.
+func ExampleState() {
+	ctx := context.Background()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	model := nn.NewLinear(1024, 1024, false)
+	if err := nn.Init(ctx, d, model, snug.NewRand(1)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	offload.State(d, offload.OnHost)
+	if _, err := optim.NewAdamW(nn.Params(model), optim.DefaultAdamW()); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.Memory().Stats().Allocated>>20, "MiB on the device,", d.Host().Stats().Allocated>>20, "on the host")
+	// Output: 4 MiB on the device, 8 on the host
+}
+
+// Of three layers in Blocks, one is on the device at a time.
+func ExampleParams() {
+	ctx := context.Background()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	var model struct{ Layers [3]*nn.Linear }
+	for i := range model.Layers {
+		model.Layers[i] = nn.NewLinear(512, 512, false)
+	}
+	if err := offload.Params(nn.Params(&model)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := nn.Init(ctx, d, &model, snug.NewRand(1)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = d.Infer(ctx, func(s *snug.Scope) error {
+		x := snug.Zeros(s, snug.Float32, 1, 512)
+		for _, l := range model.Layers {
+			x = snug.Block(l.Forward, x)
+		}
+		return s.Err()
+	})
+	fmt.Println(d.Memory().Stats().AtPeak[memory.Parameters]>>20, "MiB of", d.Host().Stats().Allocated>>20, err)
+	// Output: 1 MiB of 3 <nil>
 }
