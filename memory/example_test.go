@@ -115,9 +115,9 @@ func ExampleOutOfMemoryError_Report() {
 	//
 	// would free about
 	//     54.0 MiB  a quarter of the batch at a time, accumulated by optim.Window
-	//     36.0 MiB  checkpoint.Every(1)
 	//     32.4 MiB  amp.Autocast(snug.BFloat16)
-	//     21.6 MiB  offload.Activations
+	//     25.2 MiB  checkpoint.Every(1)
+	//     10.8 MiB  offload.Activations
 	//
 	// advice: a smaller batch, with gradient accumulation to the same size, or checkpointing
 }
