@@ -2,6 +2,7 @@ package snug
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/snug-ml/snug/memory"
@@ -85,9 +86,24 @@ func Layer(layer any, fn func(*Tensor) *Tensor, x *Tensor) *Tensor {
 	s := x.s
 	defer s.Enter(layer)()
 	s.push(s.frame.mode)
-	y := fn(x)
+	y := s.made("layer", []*Tensor{fn(x)})[0]
 	s.pop(y)
 	return y
+}
+
+// made are the results of a user's function, which must be tensors of this scope.
+func (s *Scope) made(op string, ys []*Tensor) []*Tensor {
+	for i, y := range ys {
+		switch {
+		case y == nil:
+			s.Fail(op, fmt.Errorf("its function returned nil in place of a tensor"))
+			ys[i] = s.blank(Float32, nil)
+		case y.s != s:
+			s.Fail(op, fmt.Errorf("%w: its function returned a tensor of another scope, made by %s", ErrFreed, y.maker()))
+			ys[i] = s.blank(y.dtype, y.shape)
+		}
+	}
+	return ys
 }
 
 // Block runs fn(x) like Layer, under options that hold inside; it is also what savers
@@ -116,7 +132,7 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 		ys = s.once(fn, x, m)
 	} else {
 		s.push(m)
-		ys = fn(x...)
+		ys = s.made("block", fn(x...))
 		s.pop(ys...)
 	}
 	s.sendHome(guests)
@@ -135,7 +151,7 @@ func (s *Scope) once(fn func(...*Tensor) []*Tensor, x []*Tensor, m mode) []*Tens
 	m.record = false
 	f := s.push(m)
 	f.watch = &watch{from: s.serial + 1}
-	ys := fn(x...)
+	ys := s.made("block", fn(x...))
 	r.reads, r.need = f.watch.reads, f.watch.need
 	for _, t := range x {
 		e.in = append(e.in, t.slot)
@@ -208,7 +224,7 @@ func (s *Scope) again(e *entry, b *backward) {
 	s.replaying++
 	f := s.push(m)
 	f.watch = &watch{from: s.serial + 1, redo: r, args: sts}
-	ys := r.fn(args...)
+	ys := s.made("block", r.fn(args...))
 	s.draws, s.cat, s.layers, s.walking = draws, cat, layers, e
 	if len(f.watch.reads) != len(r.reads) || len(ys) != len(e.out) {
 		s.fail(e.site, errOtherReads)

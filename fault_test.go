@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/checkpoint"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -221,4 +222,48 @@ func TestClosedDevice(t *testing.T) {
 	if n := d.Memory().Stats().Allocated; n != 0 || d.Memory().Stats().Categories[memory.Gradients] != 0 {
 		t.Error(n)
 	}
+}
+
+// What a user's function forgets to return is an error in its place, and leaks nothing.
+func TestNoResult(t *testing.T) {
+	d := open(t)
+	base := d.Memory().Stats().Allocated
+	none := func(*snug.Tensor) *snug.Tensor { return nil }
+	for what, fn := range map[string]func(x *snug.Tensor){
+		"block: its function returned nil": func(x *snug.Tensor) { snug.Block(none, x) },
+		"block: its function returned nil in place": func(x *snug.Tensor) {
+			snug.Block(none, x, checkpoint.Here())
+		},
+		"layer: its function returned nil": func(x *snug.Tensor) { snug.Layer(d, none, x) },
+		"mine: Forward returned nil": func(x *snug.Tensor) {
+			snug.Apply(&snug.Op{Name: "mine", Forward: func(*snug.Call, ...*snug.Tensor) *snug.Tensor { return nil }}, x)
+		},
+		"mine: the operation has no Forward": func(x *snug.Tensor) { snug.Apply(&snug.Op{Name: "mine"}, x) },
+		"mine: shapes do not fit: Forward gave [3] where Shape says [2 3]": func(x *snug.Tensor) {
+			snug.Apply(&snug.Op{Name: "mine", Forward: func(_ *snug.Call, in ...*snug.Tensor) *snug.Tensor { return in[0].Sum(0) }}, x)
+		},
+	} {
+		fails(t, d, func(s *snug.Scope) error { fn(ramp(s, 2, 3).Track()); return nil })(nil, what, "at fault_test.go:")
+		if n := d.Memory().Stats().Allocated; n != base {
+			t.Errorf("%s: %d bytes leak", what, n-base)
+		}
+	}
+}
+
+// A parameter is not closed under a scope that reads it, in OnGrad either; and one that is
+// on no device is named.
+func TestCloseInUse(t *testing.T) {
+	d := open(t)
+	p := snug.NewParam(snug.Const(1), 2)
+	place(t, d, p)
+	fails(t, d, func(s *snug.Scope) error {
+		return p.In(s).Mul(p).Sum().Backward(snug.OnGrad(func(p *snug.Param) error { return p.Close() }))
+	})(snug.ErrInUse, "close p.0")
+	if p.Device() != d {
+		t.Error("closed all the same")
+	}
+	q := snug.NewParam(snug.Const(1), 2)
+	place(t, d, q)
+	q.Close()
+	fails(t, d, func(s *snug.Scope) error { p.In(s).Add(q); return nil })(nil, "parameter: not on a device")
 }

@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -55,11 +56,11 @@ func (c *Call) forward(in []*Tensor) *Tensor {
 		}
 	}
 	if s.skip || op.InPlace {
-		return op.Forward(c, in...)
+		return c.run(in)
 	}
 	y := c.kept(found, in)
 	if y == nil {
-		y = op.Forward(c, in...)
+		y = c.run(in)
 	}
 	keep := s.frame.mode.keep
 	if c.first == nil || keep == nil || s.err != nil || y.st == nil || y.st.id <= c.from || !keep(op.Name, y.Shape(), y.dtype, y.st.bytes) {
@@ -69,6 +70,20 @@ func (c *Call) forward(in []*Tensor) *Tensor {
 		k.saved = append(k.saved, v.share())
 	}
 	c.first.kept = append(c.first.kept, k)
+	return y
+}
+
+// run is Forward, of a user's operation perhaps.
+func (c *Call) run(in []*Tensor) *Tensor {
+	if c.e.op.Forward == nil {
+		c.s.fail(c.e.site, errors.New("the operation has no Forward"))
+		return in[0]
+	}
+	y := c.e.op.Forward(c, in...)
+	if y == nil {
+		c.s.fail(c.e.site, errors.New("Forward returned nil in place of a tensor"))
+		return in[0]
+	}
 	return y
 }
 
@@ -91,7 +106,7 @@ func (c *Call) kept(k *kept, in []*Tensor) *Tensor {
 		return in[0]
 	}
 	s.skip = true
-	c.e.op.Forward(c, in...)
+	c.run(in)
 	s.skip = false
 	y := s.restore(c.e, k.saved[0])
 	if s.err != nil {

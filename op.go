@@ -370,6 +370,9 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	case y.h == nil || y.h.frame != s.frame: // Forward returned an input
 		y = s.own(y.alias())
 	}
+	if s.err == nil && !op.InPlace && !slices.Equal(y.shape, shape) {
+		s.fail(w, fmt.Errorf("%w: Forward gave %v where Shape says %v", ErrShape, y.shape, shape))
+	}
 	s.pop(y)
 	switch {
 	case s.err != nil:

@@ -155,6 +155,12 @@ func (p *Param) Close() error {
 	if p.dev == nil {
 		return nil
 	}
+	p.mu.Lock()
+	used := p.users > 0 // also in an OnGrad function, where Zero is allowed
+	p.mu.Unlock()
+	if used {
+		return fmt.Errorf("close %s: %w by an open scope", p.name, ErrInUse)
+	}
 	if err := p.Zero(); err != nil {
 		return err
 	}
@@ -175,6 +181,7 @@ func (p *Param) In(s *Scope) *Tensor {
 			return t
 		}
 		if err := p.enter(s, t); err != nil {
+			s.last = p
 			s.Fail("parameter", err)
 			return t
 		}

@@ -94,6 +94,9 @@ func (e *OutOfMemoryError) Report() string {
 }
 
 func (e *OutOfMemoryError) advice() string {
+	if c := e.Category; (e.Cause == Capacity || e.Cause == Limited) && (c == Parameters || c == OptimizerState) {
+		return "the model and its optimizer do not fit, whatever the batch: fewer parameters, a smaller StateDType, SGD without momentum, or offload.State and offload.Params"
+	}
 	switch e.Cause {
 	case Capacity:
 		return "a smaller batch, with gradient accumulation to the same size, or checkpointing"
