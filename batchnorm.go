@@ -17,7 +17,7 @@ func (x *Tensor) MeanVariance() (mean, variance *Tensor) {
 	if !s.ok("mean variance") {
 		return s.blank(dtype, shape), s.blank(dtype, shape)
 	}
-	defer s.begin()()
+	defer s.end(s.begin())
 	s.now = s.site("mean variance")
 	if err := s.ready(x); err != nil {
 		s.fail(s.now, err)

@@ -58,17 +58,19 @@ func (w *watch) read(t *Tensor) error {
 }
 
 // begin counts an operation in the recomputed blocks around it, and skips what it would
-// compute where a second run has all that backward reads.
-func (s *Scope) begin() (end func()) {
-	before := s.skip
+// compute where a second run has all that backward reads. end gets what it returns.
+func (s *Scope) begin() (skipped bool) {
+	skipped = s.skip
 	for f := s.frame; f != nil && !s.frame.op; f = f.up {
 		if w := f.watch; w != nil {
 			s.skip = s.skip || w.redo != nil && 2*w.ops >= w.redo.need
 			w.ops++
 		}
 	}
-	return func() { s.skip = before }
+	return skipped
 }
+
+func (s *Scope) end(skipped bool) { s.skip = skipped }
 
 // needs says that backward will read what operations made so far, but in the given number
 // of last steps.

@@ -36,7 +36,7 @@ func (s *Scope) create(op string, dtype DType, shape []int, fill func(*Tensor)) 
 	if !s.ok(op) {
 		return s.blank(dtype, shape)
 	}
-	defer s.begin()()
+	defer s.end(s.begin())
 	s.now = s.site(op)
 	if err := checkShape(shape); err != nil {
 		s.fail(s.now, err)

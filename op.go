@@ -218,7 +218,8 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 	if !s.ok(s.now.op) || s.skip {
 		return
 	}
-	a := driver.Args{F: f, Key: key, In: make([]driver.Array, 0, len(in)), Out: make([]driver.Array, 0, len(out))}
+	arrays := make([]driver.Array, len(in)+len(out))
+	a := driver.Args{F: f, Key: key, In: arrays[:0:len(in)], Out: arrays[len(in):len(in)]}
 	dtype := out[0].dtype
 	if len(in) > 0 {
 		dtype = in[0].dtype
@@ -333,8 +334,8 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	if !s.ok(op.Name) {
 		return s.blank(ts[0].dtype, shape)
 	}
-	defer s.begin()()
-	e := &entry{op: op, site: w, shapes: shapes, train: s.frame.mode.train}
+	defer s.end(s.begin())
+	e := &entry{op: op, site: w, in: make([]*slot, 0, len(ts)), shapes: shapes, train: s.frame.mode.train}
 	c := &Call{s: s, e: e}
 	for _, t := range ts {
 		if err == nil {
@@ -359,7 +360,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	s.push(m).op = true
 	s.now = w
 	s.cast(op.precision, ts)
-	y := s.blank(ts[0].dtype, shape)
+	var y *Tensor
 	if s.err == nil {
 		y = c.forward(ts)
 	}

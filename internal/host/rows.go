@@ -1,6 +1,7 @@
 package host
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
@@ -73,19 +74,55 @@ const chunk = 512
 // each runs f over all elements. An operand that lies as the output does is used where
 // it is; others pass through a buffer.
 func each[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
+	v, direct := directly[T](a)
+	switch n := a.Out[0].Len(); {
+	case n == 0:
+	case !direct:
+		gathered(a, f, buffers)
+	case n <= grain:
+		f(a.F, v[0], v[1], v[2], v[3])
+	default:
+		part := func(v []T, lo, hi int) []T {
+			if v == nil {
+				return nil
+			}
+			return v[lo:hi]
+		}
+		par.Range(a.Threads, n, grain, func(lo, hi int) {
+			f(a.F, v[0][lo:hi], part(v[1], lo, hi), part(v[2], lo, hi), part(v[3], lo, hi))
+		})
+	}
+}
+
+// directly is the output and the inputs, if each of them lies so already. The commonest
+// case of all allocates nothing.
+func directly[T number](a *driver.Args) (v [4][]T, ok bool) {
+	out := &a.Out[0]
+	v[0], ok = typed[T](out)
+	if !ok || !out.Contiguous() {
+		return v, false
+	}
+	n := out.Len()
+	v[0] = v[0][:n]
+	for i := range a.In {
+		in := &a.In[i]
+		t, ok := typed[T](in)
+		if !ok || !slices.Equal(in.Shape, out.Shape) || !in.Contiguous() {
+			return v, false
+		}
+		v[i+1] = t[:n]
+	}
+	return v, true
+}
+
+func gathered[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
 	n := a.Out[0].Len()
 	out := newOperand[T](&a.Out[0], a.Out[0].Shape)
 	var in [3]operand[T]
-	direct := out.direct != nil
 	for i := range a.In {
 		in[i] = newOperand[T](&a.In[i], a.Out[0].Shape)
-		direct = direct && in[i].direct != nil
 	}
 	par.Range(a.Threads, n, grain, func(lo, hi int) {
-		if direct {
-			f(a.F, out.direct[lo:hi], in[0].part(lo, hi), in[1].part(lo, hi), in[2].part(lo, hi))
-			return
-		}
 		buf := buffers.Get().(*[4][chunk]T)
 		defer buffers.Put(buf)
 		for at := lo; at < hi; at += chunk {
@@ -118,13 +155,6 @@ func newOperand[T number](a *driver.Array, shape []int) operand[T] {
 	o := operand[T]{load: load[T](&e), store: store[T](&e)}
 	o.shape, o.strides = driver.Collapse(e.Shape, e.Strides)
 	return o
-}
-
-func (o *operand[T]) part(lo, hi int) []T {
-	if o.direct == nil {
-		return nil
-	}
-	return o.direct[lo:hi]
 }
 
 func (o *operand[T]) read(buf []T, lo, hi int) []T {
