@@ -136,3 +136,120 @@ func ExampleHere() {
 	fmt.Println(runs, err)
 	// Output: 2 <nil>
 }
+
+// Sequential is a layer of a model; its segments are recomputed without options.
+func ExampleSequential() {
+	ctx := context.Background()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	m := nn.Sequential{
+		checkpoint.NewSequential(nn.Sequential{
+			nn.NewLinear(4, 8, true), nn.GELU,
+			nn.NewLinear(8, 8, true), nn.GELU,
+		}, 2),
+		nn.NewLinear(8, 1, true),
+	}
+	if err := nn.Init(ctx, d, m, snug.NewRand(1)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = d.Train(ctx, func(s *snug.Scope) error {
+		x := snug.Full(s, 0.5, snug.Float32, 16, 4)
+		return nn.MSE(m.Forward(x), snug.Zeros(s, snug.Float32, 16, 1)).Backward()
+	})
+	for name, p := range nn.Params(m) {
+		fmt.Println(name, p.HasGrad())
+	}
+	fmt.Println(err)
+	// Output:
+	// 0.0.weight true
+	// 0.0.bias true
+	// 0.2.weight true
+	// 0.2.bias true
+	// 1.weight true
+	// 1.bias true
+	// <nil>
+}
+
+// A policy may go by an operation's name and by its result.
+func ExamplePolicy() {
+	ctx := context.Background()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	smallProducts := checkpoint.Policy(func(op string, shape []int, dtype snug.DType, bytes int64) bool {
+		keep := op == "matmul" && bytes <= 1<<10
+		fmt.Println(op, shape, dtype, keep)
+		return keep
+	})
+	err = d.Train(ctx, func(s *snug.Scope) error {
+		x := snug.Full(s, 0.1, snug.Float32, 4, 64).Track()
+		y := snug.Block(func(x *snug.Tensor) *snug.Tensor {
+			return x.T().MatMul(x).Tanh().MatMul(x.T()).Tanh()
+		}, x, checkpoint.Here(), smallProducts)
+		return y.Sum().Backward()
+	})
+	fmt.Println(err)
+	// Output:
+	// matmul [64 64] float32 false
+	// tanh [64 64] float32 false
+	// matmul [64 4] float32 true
+	// tanh [64 4] float32 false
+	// <nil>
+}
+
+// Products are kept, so that little of a forward pass is computed twice.
+func ExampleProducts() {
+	ctx := context.Background()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	m := newChain(ctx, d, 8)
+
+	plain, most, _, _ := step(ctx, d, m)
+	same, some, _, _ := step(ctx, d, m, checkpoint.Every(1), checkpoint.Products())
+	_, least, _, _ := step(ctx, d, m, checkpoint.Every(1))
+	fmt.Println("same bits:", slices.Equal(plain, same))
+	fmt.Println("between the two:", least < some && some < most)
+	// Output:
+	// same bits: true
+	// between the two: true
+}
+
+func ExampleReport() {
+	ctx := context.Background()
+	d, err := snug.Open("dry:cpu", snug.Config{}) // says the same as a device with values
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	report := checkpoint.Report(func(r snug.Recomputed) {
+		if r.Saved() <= 0 {
+			fmt.Println("nothing saved:", r.Held>>20, "MiB held instead of", r.Plain>>20)
+			return
+		}
+		fmt.Println(r.Saved()>>20, "MiB saved of", r.Plain>>20)
+	})
+	err = d.Train(ctx, func(s *snug.Scope) error {
+		x := snug.Zeros(s, snug.Float32, 1<<18).Track()
+		x = snug.Block(func(x *snug.Tensor) *snug.Tensor { return x.Tanh().Tanh().Tanh() }, x, checkpoint.Here())
+		x = snug.Block((*snug.Tensor).Tanh, x, checkpoint.Here())
+		return x.Sum().Backward()
+	}, report)
+	fmt.Println(err)
+	// Output:
+	// nothing saved: 1 MiB held instead of 1
+	// 2 MiB saved of 3
+	// <nil>
+}
