@@ -36,6 +36,9 @@ func TestPoliciesOnModels(t *testing.T) {
 		{"products, offload", []snug.Option{checkpoint.Every(1), checkpoint.Products(), away}},
 		{"everything, offload", []snug.Option{checkpoint.Every(1), everything, away}},
 	}
+	if testing.Short() {
+		policies = policies[5:]
+	}
 	subjects := map[string]struct {
 		model func() nn.Layer
 		data  func(*snug.Scope, int) (x, y *snug.Tensor)
@@ -323,8 +326,11 @@ func TestEveryAllocationOfAPolicyMayFail(t *testing.T) {
 		}
 		base := r.dev.Memory().Stats().Allocated
 		for _, pool := range []*memory.Pool{r.dev.Memory(), r.dev.Host()} {
-			failed := 0
-			for n := 0; ; n++ {
+			failed, stride := 0, 1
+			if testing.Short() {
+				stride = 7
+			}
+			for n := 0; ; n += stride {
 				pool.FailAt(n)
 				err := r.dev.Train(bg, func(s *snug.Scope) error {
 					x, y := r.data(s, 1)
