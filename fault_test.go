@@ -235,7 +235,7 @@ func TestNoResult(t *testing.T) {
 			snug.Block(none, x, checkpoint.Here())
 		},
 		"layer: its function returned nil": func(x *snug.Tensor) { snug.Layer(d, none, x) },
-		"mine: Forward returned nil": func(x *snug.Tensor) {
+		"mine: its Forward returned nil": func(x *snug.Tensor) {
 			snug.Apply(&snug.Op{Name: "mine", Forward: func(*snug.Call, ...*snug.Tensor) *snug.Tensor { return nil }}, x)
 		},
 		"mine: the operation has no Forward": func(x *snug.Tensor) { snug.Apply(&snug.Op{Name: "mine"}, x) },

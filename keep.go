@@ -81,7 +81,7 @@ func (c *Call) run(in []*Tensor) *Tensor {
 	}
 	y := c.e.op.Forward(c, in...)
 	if y == nil {
-		c.s.fail(c.e.site, errors.New("Forward returned nil in place of a tensor"))
+		c.s.fail(c.e.site, errors.New("its Forward returned nil in place of a tensor"))
 		return in[0]
 	}
 	return y

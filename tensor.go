@@ -250,10 +250,19 @@ func (t *Tensor) String() string {
 	return b.String()
 }
 
-// Keep makes t readable after Backward, until its block or scope ends.
+// Keep makes t readable after Backward and after its block, until the scope ends.
 func (t *Tensor) Keep() *Tensor {
-	if t.h != nil {
-		t.h.keep = true
+	if t.h == nil || t.h.frame == nil {
+		return t
+	}
+	t.h.keep = true
+	root := t.h.frame
+	for root.up != nil {
+		root = root.up
+	}
+	if t.h.frame != root && t.s.replaying == 0 {
+		t.h.frame = root
+		root.made = append(root.made, t.h)
 	}
 	return t
 }

@@ -79,7 +79,11 @@ func TestSequentialFrees(t *testing.T) {
 		if !slices.Equal(y, []float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}) {
 			t.Error(y, err)
 		}
-		_, err = snug.Download[float32](x)
+		if _, err = snug.Download[float32](x); err != nil {
+			return err
+		}
+		net.Forward(x)
+		_, err = snug.Download[float32](kept)
 		return err
 	})
 	if err != nil {

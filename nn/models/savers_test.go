@@ -1,7 +1,6 @@
 package models_test
 
 import (
-	"fmt"
 	"iter"
 	"math"
 	"math/rand/v2"
@@ -347,7 +346,7 @@ func TestContradictions(t *testing.T) {
 				}
 			}
 			if err := d.Train(bg, func(*snug.Scope) error { return nil }, o...); err == nil || !strings.Contains(err.Error(), "two options for") {
-				t.Error(fmt.Sprintf("%s and %s: %v", a.name, b.name, err))
+				t.Errorf("%s and %s: %v", a.name, b.name, err)
 			}
 		}
 	}
