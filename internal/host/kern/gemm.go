@@ -29,6 +29,7 @@ const (
 	gemmCols  = 1024 // packed at a time
 	gemmSlack = 8    // elements after a panel that packing it may write
 	gemmGroup = 16   // panels each way that one goroutine takes at a time, at most
+	gemmAll   = 32   // panels of rows, that stay in the second-level cache
 	panelCols = 16   // of b, at most
 
 	gemmSmall = 48 * 48 * 48 // up to here a second thread costs more than it brings, as does packing a
@@ -203,11 +204,15 @@ func (s *gemmStep[T, F]) begin(acc, bias bool) {
 // split groups panels: large groups read each packed panel from the cache more often, small ones share out better.
 func (s *gemmStep[T, F]) split(threads int) {
 	s.rowGroup, s.colGroup = min(s.rowPanels, gemmGroup), min(s.colPanels, gemmGroup)
+	few := s.rowPanels <= gemmAll
+	if few { // a panel of columns is packed, met with all rows and forgotten
+		s.rowGroup = s.rowPanels
+	}
 	if threads == 1 {
 		return
 	}
 	for s.tasks() < 4*threads && s.rowGroup*s.colGroup > 4 {
-		if s.colGroup >= s.rowGroup || s.colGroup > 1 && s.rowPanels <= gemmGroup {
+		if s.colGroup >= s.rowGroup || s.colGroup > 1 && few {
 			s.colGroup = (s.colGroup + 1) / 2
 		} else {
 			s.rowGroup = (s.rowGroup + 1) / 2
