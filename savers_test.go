@@ -76,7 +76,7 @@ func TestPrediction(t *testing.T) {
 		for _, micro := range []int{1, 4} {
 			rows := 512
 			if micro == 1 && (i == 0 || i == 5 || i == 6) {
-				rows = 2048 // some blocks are large, and there are several segments
+				rows = 1024 // some blocks are large, and there are several segments
 			}
 			for _, model := range []string{"mlp", "net"} {
 				var got [2][2]memory.Stats
@@ -124,8 +124,11 @@ func TestEveryAllocationMayFail(t *testing.T) {
 		for _, host := range []bool{false, true} {
 			torn := 0
 			n, stride := 0, 7
-			if full {
+			switch {
+			case full:
 				stride = 1
+			case testing.Short():
+				stride = 43
 			}
 			for ; ; n += stride {
 				r := newRun(t, "cpu", newNet(c.segment), c.opts...)

@@ -17,6 +17,9 @@ import (
 )
 
 func TestTrainOnAFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes in the plain loops that the race detector sees")
+	}
 	path := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(path, []byte(strings.Repeat("größer als vorher\n", 60)), 0o600); err != nil {
 		t.Fatal(err)
@@ -65,6 +68,9 @@ func (c cancels) Write(b []byte) (int, error) {
 }
 
 func TestEndsEarly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes in the plain loops that the race detector sees")
+	}
 	f := run.Flags{Device: "cpu", Epochs: 3, Batch: 8, Accumulate: 1, Seed: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	var b bytes.Buffer

@@ -211,6 +211,9 @@ func compare(t *testing.T, family string, dtype snug.DType, tol func(name string
 	f := golden.Load(t, family)
 	for _, name := range f.Cases() {
 		t.Run(name, func(t *testing.T) {
+			if race && convolutional(name) {
+				t.Skip("minutes in the plain loops that the race detector sees")
+			}
 			ref, tol := load(t, f, name), tol(name)
 			r := start(t, ref, dtype, "cpu", name, snug.Config{})
 			for i, want := range ref.losses.F {
@@ -248,6 +251,8 @@ func compare(t *testing.T, family string, dtype snug.DType, tol func(name string
 	}
 }
 
+func convolutional(name string) bool { return name != "mlp" && name != "gpt" }
+
 // gradients compares the norms of the gradients. One that is 0 but for rounding,
 // such as a bias's before a batch norm, is compared with the largest.
 func (r *run) gradients(t *testing.T, tol float64) error {
@@ -274,10 +279,10 @@ func (r *run) gradients(t *testing.T, tol float64) error {
 func TestPredictionAndSameBits(t *testing.T) {
 	f := golden.Load(t, "models")
 	for _, name := range f.Cases() {
-		if testing.Short() && name == "resnet50" {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
+			if race && convolutional(name) {
+				t.Skip("minutes in the plain loops that the race detector sees")
+			}
 			ref := load(t, f, name)
 			losses := func(device string, c snug.Config, o ...snug.Option) (v []float64, m memory.Stats) {
 				r := start(t, ref, snug.Float32, device, name, c, o...)

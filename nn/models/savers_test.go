@@ -292,6 +292,9 @@ func TestSavers(t *testing.T) {
 			}
 			for i, a := range savers {
 				for _, b := range savers[:i] {
+					if testing.Short() {
+						break
+					}
 					if os.Getenv("SNUG_FULL") == "" && chance.IntN(5) > 0 {
 						continue
 					}

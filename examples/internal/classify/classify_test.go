@@ -233,6 +233,9 @@ func TestLoad(t *testing.T) {
 
 // Comparing takes some steps each way: exact savers leave the plain run's bits.
 func TestCompare(t *testing.T) {
+	if testing.Short() {
+		t.Skip("minutes in the plain loops that the race detector sees")
+	}
 	for device, want := range map[string]string{"cpu": "same bits", "dry:cpu": "no values"} {
 		var out strings.Builder
 		f := run.Flags{Device: device, Epochs: 1, Batch: 16, Accumulate: 1, Seed: 1}
