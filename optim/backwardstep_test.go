@@ -1,6 +1,7 @@
 package optim_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -115,6 +116,113 @@ func TestTwoPassesOfAccumulationAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	if err := w.Drop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// BackwardStep has the bits of Backward and Step, over what came before it in other scopes
+// and in its own.
+func TestBackwardStep(t *testing.T) {
+	run := func(last func(w *optim.Window, l *snug.Tensor, n float64) error, after func(w *optim.Window) error) []float64 {
+		d := open(t)
+		m := newModel(t, d)
+		o, err := optim.NewAdamW(nn.Params(m), optim.DefaultAdamW())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := optim.NewWindow(o, optim.WindowConfig{Schedule: optim.Exponential(0.5)})
+		loss := func(s *snug.Scope, v float64, n int) *snug.Tensor {
+			x := make([]float32, n*8)
+			for i := range x {
+				x[i] = float32(math.Sin(float64(i) + v))
+			}
+			return nn.MSE(m.B.Forward(m.BN.Forward(m.A.Forward(snug.Upload(s, x, n, 8)))), snug.Zeros(s, snug.Float32, n, 3))
+		}
+		for i := range 3 {
+			for _, err := range []error{
+				d.Train(t.Context(), func(s *snug.Scope) error { return w.Backward(loss(s, 1, 5), 5) }),
+				d.Train(t.Context(), func(s *snug.Scope) error {
+					if err := w.Backward(loss(s, 2, 3), 3); err != nil {
+						return err
+					}
+					return last(w, loss(s, 3, 2), float64(2*(i%2))) // the second window's last one counts nothing
+				}, checkpoint.Every(1)),
+				after(w),
+			} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if o.Steps() != 3 {
+			t.Error(o.Steps())
+		}
+		var all []float64
+		for _, p := range nn.Params(m) {
+			if p.HasGrad() {
+				t.Error(p.Name(), "has a gradient left")
+			}
+			all = append(all, get(t, p)...)
+		}
+		return all
+	}
+	plain := run(func(w *optim.Window, l *snug.Tensor, n float64) error { return w.Backward(l, n) },
+		func(w *optim.Window) error { _, err := w.Step(); return err })
+	at := 0
+	parts := run(func(w *optim.Window, l *snug.Tensor, n float64) error {
+		r, err := w.BackwardStep(l, n)
+		if want := 8 + float64(2*(at%2)); err == nil && (!r.Stepped || r.Count != want) {
+			t.Error(r, want)
+		}
+		at++
+		return err
+	}, func(w *optim.Window) error { // all was done
+		r, err := w.Step()
+		if r.Stepped || r.Count != 0 {
+			t.Error(r)
+		}
+		return err
+	})
+	if !slices.Equal(plain, parts) {
+		t.Error("other bits")
+	}
+}
+
+func TestBackwardStepRefuses(t *testing.T) {
+	d := open(t)
+	m := newScalar(t, d)
+	for _, c := range []optim.WindowConfig{{ClipNorm: 1}, {Scaler: amp.NewScaler(amp.DefaultScaler())}} {
+		w := window(t, m, c)
+		err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := w.BackwardStep(m.loss(s, 1), 1); return err })
+		if err == nil || !strings.Contains(err.Error(), "all gradients at once") || m.W.HasGrad() {
+			t.Error(err)
+		}
+	}
+	w := window(t, m, optim.WindowConfig{})
+	if err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := w.BackwardStep(m.loss(s, 1), 0); return err }); err != nil || get(t, m.W)[0] != 0 {
+		t.Error(err)
+	}
+	feed(t, w, m, 2, 4)
+	if err := d.Train(t.Context(), func(s *snug.Scope) error { // all labels masked, at last
+		r, err := w.BackwardStep(m.loss(s, math.NaN()), 0)
+		if !r.Stepped || r.Count != 4 {
+			t.Error(r)
+		}
+		return err
+	}); err != nil || get(t, m.W)[0] != -2 {
+		t.Error(err, get(t, m.W))
+	}
+	boom := errors.New("boom")
+	err := d.Train(t.Context(), func(s *snug.Scope) error { // a failure after an update cannot be undone
+		if _, err := w.BackwardStep(m.loss(s, 1), 1); err != nil {
+			return err
+		}
+		return boom
+	})
+	if !errors.Is(err, snug.ErrTorn) || !errors.Is(err, boom) {
+		t.Error(err)
+	}
+	if err := d.Train(t.Context(), func(s *snug.Scope) error { return w.Backward(m.loss(s, 1).Detach(), 1) }); err == nil || !strings.Contains(err.Error(), "wants a gradient") {
 		t.Error(err)
 	}
 }
