@@ -75,6 +75,7 @@ type Args struct {
 	Key     [3]uint64 // seed, tick and draw, for kernels that draw
 	Work    []byte    // as many bytes as Workspace said, or none in a dry run
 	Threads int       // at most so many; the result's bits do not depend on it
+	Queue   any       // where a backend that has queues runs this kernel
 }
 
 // Kernel never allocates. Workspace reads shapes, types, numbers and Threads only, so
