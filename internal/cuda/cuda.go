@@ -22,11 +22,11 @@ type Launch struct {
 	Starts           []int    // of the parameters in Params
 }
 
-// Queue runs kernels and copies in the order that they are given, on one stream. A failure
-// sticks to the device, whose next synchronisation reports it.
+// Queue runs kernels in the order that they are given, on one stream. An error is of
+// starting one; what happens later is the device's next synchronisation's to report.
 type Queue interface {
-	Launch(*Launch)
-	Zero(mem []byte)
+	Launch(*Launch) error
+	Zero(mem []byte) error
 }
 
 // suffixes end the names of kernels that exist for several types of elements.
@@ -49,7 +49,7 @@ const threads = 256
 
 // launch runs a kernel on a's queue. A parameter is an int (long in C), int32, float32,
 // float64, uint64, bool (int), *driver.Array (its first element; nil: null),
-// []byte or layout (struct Layout of common.cuh).
+// []byte, layout or operand (struct Layout and struct Operand of common.cuh).
 func launch(a *driver.Args, module, function string, grid, block [3]int, shared int, params ...any) {
 	l := &Launch{Module: module, Function: function, Grid: grid, Block: block, Shared: shared}
 	for _, p := range params {
@@ -77,11 +77,22 @@ func launch(a *driver.Args, module, function string, grid, block [3]int, shared 
 			l.Params = append(l.Params, address(p))
 		case layout:
 			l.Params = append(l.Params, p.words()...)
+		case operand:
+			l.Params = append(l.Params, p.words()...)
 		default:
 			panic(fmt.Sprintf("cuda: %s has a parameter of type %T", function, p))
 		}
 	}
-	a.Queue.(Queue).Launch(l)
+	started(a, a.Queue.(Queue).Launch(l))
+}
+
+// zero clears memory on a's queue.
+func zero(a *driver.Args, mem []byte) { started(a, a.Queue.(Queue).Zero(mem)) }
+
+func started(a *driver.Args, err error) {
+	if a.Err == nil {
+		a.Err = err
+	}
 }
 
 func address(mem []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(mem)))) }
@@ -126,4 +137,25 @@ func (l layout) words() []uint64 {
 		w = append(w, uint64(d))
 	}
 	return w
+}
+
+// operand is struct Operand of common.cuh: an array whose type the kernel learns as it runs.
+type operand struct {
+	array  *driver.Array
+	layout layout
+}
+
+// operandOf is a, as shape. Without an array its address is null.
+func operandOf(a *driver.Array, shape []int) operand {
+	if a == nil {
+		return operand{}
+	}
+	return operand{a, layoutOf(a, shape)}
+}
+
+func (o operand) words() []uint64 {
+	if o.array == nil {
+		return append([]uint64{0, 0}, o.layout.words()...)
+	}
+	return append([]uint64{address(o.array.Data), uint64(o.array.Type)}, o.layout.words()...)
 }

@@ -72,6 +72,7 @@ __device__ inline void store(f16 *p, float v) {
 struct Layout {
   i64 rank, shape[8], strides[8];
   __device__ i64 at(i64 i) const {
+    if (rank <= 1) return i * strides[0];
     i64 off = 0;
     for (int d = (int)rank - 1; d >= 0; d--) {
       i64 q = i / shape[d];
@@ -79,6 +80,39 @@ struct Layout {
       i = q;
     }
     return off;
+  }
+};
+
+// Operand is an array whose type is known only when the kernel runs, as the type A that is
+// computed in. Go's operand makes it; type counts as driver.DType does.
+struct Operand {
+  void *data;
+  i64 type;
+  Layout layout;
+  template <class A> __device__ A get(i64 i) const {
+    i = layout.at(i);
+    switch (type) {
+    case 0: return (A)load((const float *)data + i);
+    case 1: return (A)load((const double *)data + i);
+    case 2: return (A)load((const b16 *)data + i);
+    case 3: return (A)load((const f16 *)data + i);
+    case 4: return (A)load((const i64 *)data + i);
+    case 5: return (A)load((const i32 *)data + i);
+    }
+    return (A)load((const u8 *)data + i);
+  }
+  template <class A> __device__ void put(i64 i, A v) const {
+    i = layout.at(i);
+    switch (type) {
+    case 0: return store((float *)data + i, (float)v);
+    case 1: return store((double *)data + i, (double)v);
+    case 2: return store((b16 *)data + i, (float)v);
+    case 3: return store((f16 *)data + i, (float)v);
+    case 4: return store((i64 *)data + i, (i64)v);
+    case 5: return store((i32 *)data + i, (i64)v);
+    case 6: return store((u8 *)data + i, (i64)v);
+    }
+    ((b8 *)data + i)->v = v != 0;
   }
 };
 
