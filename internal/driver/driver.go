@@ -76,6 +76,7 @@ type Args struct {
 	Work    []byte    // as many bytes as Workspace said, or none in a dry run
 	Threads int       // at most so many; the result's bits do not depend on it
 	Queue   any       // where a backend that has queues runs this kernel
+	Err     error     // the first failure to start what a kernel consists of there
 }
 
 // Kernel never allocates. Workspace reads shapes, types, numbers and Threads only, so
