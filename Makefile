@@ -2,17 +2,23 @@
 GO ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all test race full bench lint cross generate generate-check examples fuzz
+.PHONY: all test levels race full bench lint cross generate generate-check examples fuzz
 
 all: lint test
 
 test:
 	$(GO) test ./...
 
+# The kernels' own tests go through the levels themselves.
+levels:
+	@set -e; for l in portable avx2 avx512 avx512bf16; do \
+	  SNUG_LEVEL=$$l $(GO) test -run '^$$' ./internal/host/kern >/dev/null || { echo "$$l: not on this machine"; continue; }; \
+	  echo "$$l:"; SNUG_LEVEL=$$l $(GO) test . ./internal/host; done
+
 race:
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m ./...
 
-# What is too long for every change: whole sweeps, every kernel level, fuzzing.
+# What is too long for every change: whole sweeps, fuzzing.
 full: lint cross generate-check
 	SNUG_FULL=1 $(GO) test -timeout 60m ./...
 	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...

@@ -2,10 +2,6 @@
 
 package kern
 
-import "golang.org/x/sys/cpu"
-
-var avx2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA
-
 var convKernels = [maxRows + 1]func(k int, a, b, c *float32, off *int32, ldc, acc int, tiles *int32, n int, masks *[16]int32){
 	nil, conv32_1, conv32_2, conv32_3, conv32_4, conv32_5, conv32_6}
 

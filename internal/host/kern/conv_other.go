@@ -2,6 +2,4 @@
 
 package kern
 
-var avx2 = false
-
 var convTilesAsm, weightTileAsm, convDotsAsm, transposeAsm, copyLinesAsm, gatherLinesAsm, scatterLinesAsm any

@@ -178,12 +178,9 @@ func TestConv(t *testing.T) {
 	manyThreads(t)
 	for _, cv := range convCases {
 		t.Run(fmt.Sprint(cv), func(t *testing.T) {
-			t.Run("float32", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
-			if avx2 {
-				defer func() { avx2 = true }()
-				avx2 = false
-				t.Run("portable", func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
-			}
+			t.Run("float32", func(t *testing.T) {
+				levels(t, func(t *testing.T) { testConv[float32](t, driver.Float32, cv) })
+			})
 			t.Run("float64", func(t *testing.T) { testConv[float64](t, driver.Float64, cv) })
 		})
 	}

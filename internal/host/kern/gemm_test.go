@@ -119,16 +119,12 @@ func (g gemmCase[T]) dtype() driver.DType {
 }
 
 // run returns c afterwards. The workspace is full of NaN, and what lies between the rows of c must stay.
-func (g gemmCase[T]) run(t testing.TB, threads int, portable bool) Mat[T] {
+func (g gemmCase[T]) run(t testing.TB, threads int) Mat[T] {
 	t.Helper()
 	c := Mat[T]{append([]T(nil), g.c.Data...), g.c.RS, 1}
 	work := make([]byte, GemmWorkspace(g.dtype(), g.m, g.n, g.k, threads))
 	for i := range work {
 		work[i] = 0xff
-	}
-	if portable {
-		defer func(old bool) { avx2 = old }(avx2)
-		avx2 = false
 	}
 	Gemm(threads, g.m, g.n, g.k, g.a, g.b, c, g.acc, g.bias, work)
 	for i := range c.Data {
@@ -203,12 +199,10 @@ func testGemm[T Elem](t *testing.T) {
 	coin := func() bool { return r.IntN(2) == 0 }
 	try := func(m, n, k int, la, lb layout) {
 		g := randomCase[T](r, m, n, k, la, lb, coin(), coin())
-		for _, portable := range []bool{false, true} {
-			one := g.run(t, 1, portable)
-			g.check(t, one)
-			for _, threads := range []int{2, 3, 5} {
-				sameBits(t, fmt.Sprint(g, " threads 1 and ", threads), one, g.run(t, threads, portable), m, n)
-			}
+		one := g.run(t, 1)
+		g.check(t, one)
+		for _, threads := range []int{2, 3, 5} {
+			sameBits(t, fmt.Sprint(g, " threads 1 and ", threads), one, g.run(t, threads), m, n)
 		}
 	}
 	for la := range layouts {
@@ -230,10 +224,12 @@ func testGemm[T Elem](t *testing.T) {
 
 func TestGemm(t *testing.T) {
 	gemmThreads(t)
-	t.Run("float32", testGemm[float32])
-	t.Run("float64", testGemm[float64])
-	t.Run("bfloat16", testGemm[driver.B16])
-	t.Run("float16", testGemm[driver.F16])
+	levels(t, func(t *testing.T) {
+		t.Run("float32", testGemm[float32])
+		t.Run("float64", testGemm[float64])
+		t.Run("bfloat16", testGemm[driver.B16])
+		t.Run("float16", testGemm[driver.F16])
+	})
 }
 
 // A row of the result must have the same bits alone and among others.
@@ -244,11 +240,11 @@ func TestGemmRowsAreIndependent(t *testing.T) {
 		for _, nk := range [][2]int{{1, 400}, {10, 50}, {37, 500}, {150, 100}, {200, 900}} {
 			n, k := nk[0], nk[1]
 			all := randomCase[float32](r, 200, n, k, byRow, lb, false, true)
-			want := all.run(t, 2, false)
+			want := all.run(t, 2)
 			for _, m := range []int{1, 2, 6, 7, 13, 50, 199} {
 				first := all
 				first.m = m
-				sameBits(t, fmt.Sprint(m, " rows and ", all), want, first.run(t, 1, false), m, n)
+				sameBits(t, fmt.Sprint(m, " rows and ", all), want, first.run(t, 1), m, n)
 			}
 		}
 	}
@@ -271,9 +267,9 @@ func FuzzGemm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, m, n uint8, k uint16, how uint8) {
 		la, lb := layout(how%8)%layouts, layout(how/8%8)%layouts
 		g := randomCase[float32](rand.New(rand.NewPCG(seed, 0)), int(m), int(n), int(k%1000), la, lb, how&64 != 0, how&128 != 0)
-		one := g.run(t, 1, false)
+		one := g.run(t, 1)
 		g.check(t, one)
-		sameBits(t, g.String(), one, g.run(t, 2, false), g.m, g.n)
+		sameBits(t, g.String(), one, g.run(t, 2), g.m, g.n)
 	})
 }
 

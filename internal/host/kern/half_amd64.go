@@ -2,16 +2,13 @@
 
 package kern
 
-import (
-	"github.com/snug-ml/snug/internal/driver"
-	"golang.org/x/sys/cpu"
-)
+import "github.com/snug-ml/snug/internal/driver"
 
 // Each function reports how many elements it has done.
 
 func widenB16Row(dst []float32, src []driver.B16) int {
 	n := len(src) / 8
-	if !avx2 || n == 0 {
+	if level < avx2 || n == 0 {
 		return 0
 	}
 	widenB16(n, (*uint16)(&src[0]), &dst[0])
@@ -20,7 +17,7 @@ func widenB16Row(dst []float32, src []driver.B16) int {
 
 func widenF16Row(dst []float32, src []driver.F16) int {
 	n := len(src) / 8
-	if !avx2 || !cpu.X86.HasF16C || n == 0 {
+	if level < avx2 || n == 0 {
 		return 0
 	}
 	widenF16(n, (*uint16)(&src[0]), &dst[0])
@@ -29,7 +26,7 @@ func widenF16Row(dst []float32, src []driver.F16) int {
 
 func narrowB16Row(dst []driver.B16, src []float32) int {
 	n := len(src) / 8
-	if !avx2 || n == 0 {
+	if level < avx2 || n == 0 {
 		return 0
 	}
 	narrowB16(n, &src[0], (*uint16)(&dst[0]))
@@ -38,7 +35,7 @@ func narrowB16Row(dst []driver.B16, src []float32) int {
 
 func narrowF16Row(dst []driver.F16, src []float32) int {
 	n := len(src) / 8
-	if !avx2 || !cpu.X86.HasF16C || n == 0 {
+	if level < avx2 || n == 0 {
 		return 0
 	}
 	narrowF16(n, &src[0], (*uint16)(&dst[0]))

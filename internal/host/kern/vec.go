@@ -20,7 +20,7 @@ func first(s []float32) *float32 { return unsafe.SliceData(s) }
 // AddRow is dst = x + y.
 func AddRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		addVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
 		return
 	}
@@ -32,7 +32,7 @@ func AddRow(dst, x, y []float32) {
 // MulRow is dst = x · y.
 func MulRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		mulVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
 		return
 	}
@@ -44,7 +44,7 @@ func MulRow(dst, x, y []float32) {
 // SubRow is dst = x - y.
 func SubRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		subVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
 		return
 	}
@@ -56,7 +56,7 @@ func SubRow(dst, x, y []float32) {
 // DivRow is dst = x / y.
 func DivRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		divVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
 		return
 	}
@@ -68,7 +68,7 @@ func DivRow(dst, x, y []float32) {
 // ScaleRow is dst = x · by.
 func ScaleRow(dst, x []float32, by float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		scaleVec(len(dst), first(dst), first(x), &by, lanes(len(dst)))
 		return
 	}
@@ -80,7 +80,7 @@ func ScaleRow(dst, x []float32, by float32) {
 // LerpRow is dst = x + weight·(scale·y - x), rounded after each step.
 func LerpRow(dst, x, y []float32, weight, scale float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		s := [2]float32{weight, scale}
 		lerpVec(len(dst), first(dst), first(x), first(y), &s[0], lanes(len(dst)))
 		return
@@ -93,7 +93,7 @@ func LerpRow(dst, x, y []float32, weight, scale float32) {
 // Axpy is dst += a · x, rounded twice.
 func Axpy(dst []float32, a float32, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		axpyVec(len(dst), first(dst), first(x), &a, lanes(len(dst)))
 		return
 	}
@@ -105,7 +105,7 @@ func Axpy(dst []float32, a float32, x []float32) {
 // ReLURow is dst = max(x, 0); a NaN stays one.
 func ReLURow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		reluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -120,7 +120,7 @@ func ReLURow(dst, x []float32) {
 // ReLUBackRow is dst = dy where y > 0, else 0.
 func ReLUBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		reluBackVec(len(dst), first(dst), first(y), first(dy), nil, lanes(len(dst)))
 		return
 	}
@@ -136,7 +136,7 @@ func ReLUBackRow(dst, y, dy []float32) {
 // ClampRow is dst = x, but no less than lo and no more than hi; a NaN stays one.
 func ClampRow(dst, x []float32, lo, hi float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		s := [2]float32{lo, hi}
 		clampVec(len(dst), first(dst), first(x), &s[0], lanes(len(dst)))
 		return
@@ -149,7 +149,7 @@ func ClampRow(dst, x []float32, lo, hi float32) {
 // ClampBackRow is dst = dy where lo < y < hi, else 0.
 func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		s := [2]float32{lo, hi}
 		clampBackVec(len(dst), first(dst), first(y), first(dy), &s[0], lanes(len(dst)))
 		return
@@ -166,7 +166,7 @@ func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
 // LeakyRow is dst = x, times slope where x ≤ 0.
 func LeakyRow(dst, x []float32, slope float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		leakyVec(len(dst), first(dst), first(x), &slope, lanes(len(dst)))
 		return
 	}
@@ -181,7 +181,7 @@ func LeakyRow(dst, x []float32, slope float32) {
 // LeakyBackRow is dst = dy, times slope where y ≤ 0.
 func LeakyBackRow(dst, y, dy []float32, slope float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		leakyBackVec(len(dst), first(dst), first(y), first(dy), &slope, lanes(len(dst)))
 		return
 	}
@@ -197,7 +197,7 @@ func LeakyBackRow(dst, y, dy []float32, slope float32) {
 // ExpRow is dst = eˣ.
 func ExpRow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		expVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -209,7 +209,7 @@ func ExpRow(dst, x []float32) {
 // SigmoidRow is dst = 1 / (1 + e⁻ˣ).
 func SigmoidRow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		sigmoidVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -221,7 +221,7 @@ func SigmoidRow(dst, x []float32) {
 // TanhRow is dst = tanh x.
 func TanhRow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		tanhVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -233,7 +233,7 @@ func TanhRow(dst, x []float32) {
 // GELURow is dst = x · Φ(x), Φ being the normal distribution: the exact form.
 func GELURow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		geluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -245,7 +245,7 @@ func GELURow(dst, x []float32) {
 // GELUTanhRow is dst = x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))).
 func GELUTanhRow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		geluTanhVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -258,7 +258,7 @@ func GELUTanhRow(dst, x []float32) {
 // GELUBackRow is dst = dy · GELU'(x).
 func GELUBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		geluBackVec(len(dst), first(dst), first(x), first(dy), nil, lanes(len(dst)))
 		return
 	}
@@ -271,7 +271,7 @@ func GELUBackRow(dst, x, dy []float32) {
 // GELUTanhBackRow is dst = dy · GELUTanh'(x).
 func GELUTanhBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		geluTanhBackVec(len(dst), first(dst), first(x), first(dy), nil, lanes(len(dst)))
 		return
 	}
@@ -286,7 +286,7 @@ func GELUTanhBackRow(dst, x, dy []float32) {
 // SiLURow is dst = x / (1 + e⁻ˣ).
 func SiLURow(dst, x []float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		siluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
 		return
 	}
@@ -298,7 +298,7 @@ func SiLURow(dst, x []float32) {
 // ExpShiftRow is dst = e^(x - shift).
 func ExpShiftRow(dst, x []float32, shift float32) {
 	x = x[:len(dst)]
-	if avx2 {
+	if level >= avx2 {
 		expShiftVec(len(dst), first(dst), first(x), &shift, lanes(len(dst)))
 		return
 	}
@@ -309,7 +309,7 @@ func ExpShiftRow(dst, x []float32, shift float32) {
 
 // SumRow is the sum of x, in an order that depends on its length only.
 func SumRow(x []float32) float64 {
-	if avx2 {
+	if level >= avx2 {
 		return sumVec(len(x), first(x), lanes(len(x)))
 	}
 	s := 0.0
@@ -321,7 +321,7 @@ func SumRow(x []float32) float64 {
 
 // MaxRow is the greatest of x, NaNs left out: of nothing, -∞.
 func MaxRow(x []float32) float32 {
-	if avx2 {
+	if level >= avx2 {
 		return maxVec(len(x), first(x), lanes(len(x)))
 	}
 	top := float32(math.Inf(-1))
@@ -340,7 +340,7 @@ func SumColumns(sums []float64, x []float32, distance, n int) {
 	}
 	_ = x[(n-1)*distance+len(sums)-1]
 	j := 0
-	if avx2 {
+	if level >= avx2 {
 		for ; j+32 <= len(sums); j += 32 {
 			columnsVec32(n, &sums[j], &x[j], 4*distance)
 		}

@@ -8,7 +8,7 @@ type SGD struct{ Rate, Momentum, Decay float32 }
 // SGDRow is a step for parameters w with gradients g and momentum m: m = Momentum·m + g + Decay·w, w -= Rate·m.
 func SGDRow(w, g, m []float32, s *SGD) {
 	g, m = g[:len(w)], m[:len(w)]
-	if avx2 {
+	if level >= avx2 {
 		sgdVec(len(w), first(w), first(g), first(m), &s.Rate, lanes(len(w)))
 		return
 	}
@@ -31,7 +31,7 @@ type AdamW struct {
 // m += (1-β₁)·(g - m), v = β₂·v + (1-β₂)·g², w = Keep·w - Step·m / (Root·√v + Eps).
 func AdamWRow(w, g, m, v []float32, a *AdamW) {
 	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
-	if avx2 {
+	if level >= avx2 {
 		adamwVec(len(w), first(w), first(g), first(m), first(v), &a.Beta1, lanes(len(w)))
 		return
 	}

@@ -2,7 +2,7 @@
 
 package kern
 
-// Never called: avx2 is false.
+// Never called: the level is portable.
 
 func addVec(n int, dst, x, y, scalars *float32, mask *int32)                                   {}
 func mulVec(n int, dst, x, y, scalars *float32, mask *int32)                                   {}

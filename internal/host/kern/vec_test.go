@@ -39,16 +39,6 @@ var unaries = map[string]struct {
 	}, 4e-7, 4e-7},
 }
 
-// levels calls f for assembly and for Go.
-func levels(t *testing.T, f func(t *testing.T)) {
-	defer func(old bool) { avx2 = old }(avx2)
-	if avx2 {
-		t.Run("avx2", f)
-	}
-	avx2 = false
-	t.Run("portable", f)
-}
-
 func TestUnaryRows(t *testing.T) {
 	var x []float32
 	for v := float32(-110); v < 110; v += 0.0137 {
