@@ -49,7 +49,8 @@ const threads = 256
 
 // launch runs a kernel on a's queue. A parameter is an int (long in C), int32, float32,
 // float64, uint64, bool (int), *driver.Array (its first element; nil: null),
-// []byte, layout or operand (struct Layout and struct Operand of common.cuh).
+// []byte, layout or operand (struct Layout and struct Operand of common.cuh), or the
+// words of another struct.
 func launch(a *driver.Args, module, function string, grid, block [3]int, shared int, params ...any) {
 	l := &Launch{Module: module, Function: function, Grid: grid, Block: block, Shared: shared}
 	for _, p := range params {
@@ -79,6 +80,8 @@ func launch(a *driver.Args, module, function string, grid, block [3]int, shared 
 			l.Params = append(l.Params, p.words()...)
 		case operand:
 			l.Params = append(l.Params, p.words()...)
+		case []uint64:
+			l.Params = append(l.Params, p...)
 		default:
 			panic(fmt.Sprintf("cuda: %s has a parameter of type %T", function, p))
 		}
