@@ -19,7 +19,6 @@ import (
 type Config struct {
 	LimitBytes int64 // of memory reserved at once
 	Threads    int   // that one operation uses; the bits of results do not depend on it
-	Growable   bool  // segments grow, so that what is free is in few pieces
 }
 
 // Device is safe for concurrent use.
@@ -52,11 +51,11 @@ func Open(name string, c Config) (*Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: c.Growable})
+	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
 	if c.LimitBytes != 0 {
 		d.mem.SetLimit(c.LimitBytes)
 	}
-	d.host = memory.New(src, memory.Config{LimitBytes: own})
+	d.host = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
 	return d, nil
 }
 

@@ -21,6 +21,8 @@ func level(path string) int {
 		return 2
 	case path == "memory":
 		return 1
+	case path == "internal/peers": // a program
+		return 5
 	case first == "internal":
 		return 0
 	case first == "train" || first == "plan":

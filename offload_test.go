@@ -79,7 +79,7 @@ func steps(t *testing.T, r *run) {
 // Room for copies is taken only where nothing else wants it: what fits without fits with.
 func TestOffloadAheadGivesWay(t *testing.T) {
 	fits := func(limit, ahead int64) bool {
-		d, err := snug.Open("dry:cpu", snug.Config{LimitBytes: limit, Growable: true})
+		d, err := snug.Open("dry:cpu", snug.Config{LimitBytes: limit})
 		if err != nil {
 			t.Fatal(err)
 		}

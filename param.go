@@ -127,13 +127,15 @@ func (p *Param) fill(r *Rand) {
 	key := r.initKey(p.name)
 	host.Fill(&a, func(dst []float64, from int) {
 		value := p.init(p.shape)
+		var n uint64
+		next := func() float64 {
+			u := driver.Uniform(key, n)
+			n += 1 << 40
+			return u
+		}
 		for i := range dst {
-			n := uint64(from + i)
-			dst[i] = value(from+i, func() float64 {
-				u := driver.Uniform(key, n)
-				n += 1 << 40
-				return u
-			})
+			n = uint64(from + i)
+			dst[i] = value(from+i, next)
 		}
 	})
 }

@@ -4,8 +4,8 @@ package host
 // lies outside Go's heap, so that Unmap really gives it back and the garbage collector
 // never waits for it. It begins at a page, so at a multiple of 64 bytes, and is zero.
 //
-// The race detector does not see such memory: under the tag race Map takes Go's, and
-// only growable segments, whose addresses would be too many for it, go unseen.
+// The race detector does not see such memory: under the tag race Map takes Go's, and no
+// segment grows.
 type Source struct{}
 
 // Fill sets every byte of mem.

@@ -4,6 +4,8 @@ package host
 
 import "unsafe"
 
+const Growable = false
+
 // segmentAlign is what vector code may rely on.
 const segmentAlign = 64
 

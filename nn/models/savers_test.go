@@ -43,7 +43,6 @@ var savers = []saver{
 	{name: "state on the host", exact: true, place: func(d *snug.Device, _ any) error { offload.State(d, offload.OnHost); return nil }},
 	{name: "parameters on the host", exact: true, place: func(_ *snug.Device, m any) error { return offload.Params(nn.Params(m)) }},
 	{name: "backward step", exact: true, inside: true},
-	{name: "growable", exact: true, config: func(c *snug.Config) { c.Growable = true }},
 	{name: "one thread", exact: true, config: func(c *snug.Config) { c.Threads = 1 }},
 	{name: "accumulate 2", micro: 2, bound: 0.05},
 	{name: "bfloat16", options: map[string]snug.Option{"autocast": amp.Autocast(snug.BFloat16)}, bound: 0.05},
