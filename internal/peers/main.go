@@ -1,0 +1,187 @@
+// Peers measures this project beside PyTorch: the same work with the same number of
+// threads, each time in a fresh process, in turns. It needs Linux and what -install
+// names. PyTorch runs as it is fastest on a CPU: OpenBLAS with OpenMP, so that one pool
+// of threads serves everything, tcmalloc, which keeps freed pages, channels last.
+package main
+
+import (
+	"bytes"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed pytorch.py
+var script []byte
+
+// figures are of one process: the median step in milliseconds, and the MiB of resident
+// memory above the built model, before there is any state of an optimizer.
+type figures struct{ ms, mib float64 }
+
+const packages = "python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4"
+
+// table is a list of works with a heading.
+type table struct {
+	name, title string
+	works       []work
+}
+
+var tables = []table{
+	{"steps", "Training steps, float32, SGD with momentum", nil},
+	{"large", "Batch 64: training in bfloat16, and inference", nil},
+	{"memory", "Batch 64: ways to save memory", nil},
+}
+
+func init() {
+	for _, threads := range []int{1, 2} {
+		for _, w := range []work{{model: "mlp", batch: 128, steps: 100}, {model: "resnet18", batch: 32, steps: 4}, {model: "resnet50", batch: 4, steps: 4}, {model: "gpt", batch: 8, steps: 8}, {model: "mobilenet_v2", batch: 8, steps: 8}} {
+			w.threads, w.tech = threads, "none"
+			tables[0].works = append(tables[0].works, w)
+		}
+	}
+	for _, model := range []string{"resnet18", "gpt"} {
+		for _, tech := range []string{"none", "bf16", "nograd"} {
+			tables[1].works = append(tables[1].works, work{model, 2, 64, tech, 3})
+		}
+		for _, tech := range []string{"none", "ckpt", "accum", "bf16", "ckpt+bf16", "nograd"} {
+			tables[2].works = append(tables[2].works, work{model, 2, 64, tech, 2})
+		}
+	}
+}
+
+func main() {
+	one := flag.String("one", "", "do this `model`'s work in this process and print its figures")
+	var w work
+	flag.IntVar(&w.threads, "threads", 2, "with -one")
+	flag.IntVar(&w.batch, "batch", 32, "with -one")
+	flag.StringVar(&w.tech, "tech", "none", "with -one")
+	flag.IntVar(&w.steps, "steps", 5, "with -one")
+	rounds := flag.Int("rounds", 5, "of each side, in turns")
+	only := flag.String("only", "", "of the tables' rows, those whose `text` contains this")
+	install := flag.Bool("install", false, "install PyTorch and what it is fastest with (Debian)")
+	flag.Parse()
+	err := func() error {
+		switch {
+		case *install:
+			return shell("apt-get update -qq && apt-get install -y -qq " + packages)
+		case *one != "":
+			w.model = *one
+			f, err := w.run()
+			fmt.Printf("%.3f %.1f\n", f.ms, f.mib)
+			return err
+		}
+		return compare(*rounds, *only)
+	}()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1)
+	}
+}
+
+func shell(command string) error {
+	c := exec.Command("sh", "-c", command)
+	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	return c.Run()
+}
+
+// compare prints the tables.
+func compare(rounds int, only string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp("", "*.py")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	if _, err := file.Write(script); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	ours := func(w work) *exec.Cmd {
+		return exec.Command(self, "-one", w.model, "-threads", fmt.Sprint(w.threads), "-batch", fmt.Sprint(w.batch), "-tech", w.tech, "-steps", fmt.Sprint(w.steps))
+	}
+	theirs := func(w work) *exec.Cmd { return pytorch(file.Name(), w) }
+	fmt.Printf("Measured %s on %s, %d threads, by %s.\n", time.Now().Format("2006-01-02"), processor(), runtime.NumCPU(), runtime.Version())
+	for _, t := range tables {
+		fmt.Printf("\n## %s\n\n", t.title)
+		fmt.Println("| work | threads | ms | PyTorch's | ratio (least, most) | MiB | PyTorch's | ratio |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+		for _, w := range t.works {
+			name := fmt.Sprintf("%s, batch %d", w.model, w.batch)
+			if w.tech != "none" {
+				name += ", " + w.tech
+			}
+			if !strings.Contains(fmt.Sprintf("%s: %s, %d", t.name, name, w.threads), only) {
+				continue
+			}
+			var a, b []figures
+			var ratios []float64
+			for range rounds {
+				x, err := measure(ours(w))
+				if err != nil {
+					return fmt.Errorf("%s: %w", name, err)
+				}
+				y, err := measure(theirs(w))
+				if err != nil {
+					return fmt.Errorf("%s, PyTorch: %w", name, err)
+				}
+				a, b, ratios = append(a, x), append(b, y), append(ratios, x.ms/y.ms)
+			}
+			slices.Sort(ratios)
+			ms := func(f figures) float64 { return f.ms }
+			mib := func(f figures) float64 { return f.mib }
+			fmt.Printf("| %s | %d | %.1f | %.1f | %.2f (%.2f, %.2f) | %.0f | %.0f | %.2f |\n", name, w.threads,
+				median(a, ms), median(b, ms), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1],
+				median(a, mib), median(b, mib), median(a, mib)/median(b, mib))
+		}
+	}
+	return nil
+}
+
+func median(f []figures, of func(figures) float64) float64 {
+	var v []float64
+	for _, f := range f {
+		v = append(v, of(f))
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func measure(c *exec.Cmd) (f figures, err error) {
+	var out, fail bytes.Buffer
+	c.Stdout, c.Stderr = &out, &fail
+	if err := c.Run(); err != nil {
+		return f, errors.Join(err, errors.New(fail.String()))
+	}
+	_, err = fmt.Sscan(out.String(), &f.ms, &f.mib)
+	return f, err
+}
+
+// pytorch is the command in the set-up in which PyTorch is fastest.
+func pytorch(file string, w work) *exec.Cmd {
+	if strings.HasPrefix(w.model, "resnet") || strings.HasPrefix(w.model, "mobilenet") {
+		w.tech += "+cl"
+	}
+	c := exec.Command("/usr/bin/python3", file, w.model, fmt.Sprint(w.threads), fmt.Sprint(w.batch), w.tech, fmt.Sprint(w.steps))
+	const libs = "/usr/lib/x86_64-linux-gnu"
+	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libs+"/openblas-openmp", "TCMALLOC_RELEASE_RATE=0",
+		"LD_PRELOAD="+libs+"/openblas-openmp/libblas.so.3:"+libs+"/libtcmalloc_minimal.so.4")
+	return c
+}
+
+func processor() string {
+	b, _ := os.ReadFile("/proc/cpuinfo")
+	_, rest, _ := strings.Cut(string(b), "model name\t: ")
+	name, _, _ := strings.Cut(rest, "\n")
+	return name
+}
