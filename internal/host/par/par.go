@@ -86,7 +86,8 @@ func (j *job) run() {
 func (j *job) call(i int) {
 	defer func() {
 		if r := recover(); r != nil {
-			j.panicked.CompareAndSwap(nil, &r)
+			first := r // r itself would be on the heap in every call
+			j.panicked.CompareAndSwap(nil, &first)
 		}
 		if j.finished.Add(1) == j.n {
 			j.done.Done()
