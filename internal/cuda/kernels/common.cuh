@@ -67,19 +67,26 @@ __device__ inline void store(f16 *p, float v) {
   else p->v = sign | (u - (112u << 23) + 0xfff + (u >> 13 & 1)) >> 13;
 }
 
+// mad is a·b + c, rounded once.
+__device__ inline float mad(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ inline double mad(double a, double b, double c) { return fma(a, b, c); }
+
 // Layout is how an array's elements lie, counted row-major in the shape that it has or is
 // broadcast to. Go's layout makes it.
 struct Layout {
   i64 rank, shape[8], strides[8];
+  // Unrolled: a parameter that is indexed by a variable is copied to local memory first.
   __device__ i64 at(i64 i) const {
     if (rank <= 1) return i * strides[0];
     i64 off = 0;
-    for (int d = (int)rank - 1; d >= 0; d--) {
-      i64 q = i / shape[d];
-      off += (i - q * shape[d]) * strides[d];
-      i = q;
-    }
-    return off;
+#pragma unroll
+    for (int d = 7; d > 0; d--)
+      if (d < rank) {
+        i64 q = i / shape[d];
+        off += (i - q * shape[d]) * strides[d];
+        i = q;
+      }
+    return off + i * strides[0];
   }
 };
 

@@ -24,9 +24,6 @@ struct Product {
   i64 add;             // to what is there
 };
 
-__device__ inline float mad(float a, float b, float c) { return fmaf(a, b, c); }
-__device__ inline double mad(double a, double b, double c) { return fma(a, b, c); }
-
 // Tile is a thread's part in bringing tiles of W rows or columns to shared memory. Threads
 // of a warp read along the shorter stride, and write to different banks.
 template <class T, int W> struct Tile {
