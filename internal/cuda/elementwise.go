@@ -1,0 +1,122 @@
+package cuda
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+var all = append(slices.Clone(floats), driver.Int64, driver.Int32, driver.Uint8, driver.Bool)
+
+// elementwise registers kernels of module, made as kernels/elementwise.cuh says. Inputs
+// may be of any strides and are broadcast to the output, which may be the first input.
+func elementwise(module string, types []driver.DType, names ...string) {
+	for _, name := range names {
+		register(name, types, driver.Kernel{Strided: true, Run: func(a *driver.Args) { each(a, module, name) }})
+	}
+}
+
+// each runs the kernel of that name.
+func each(a *driver.Args, module, name string) {
+	t := a.In[0].Type
+	eachBy(a, module, function(name, t), 16/t.Size())
+}
+
+// function is what the kernel of that name is called in CUDA C.
+func function(name string, t driver.DType) string {
+	return strings.ReplaceAll(name, " ", "_") + suffixes[t]
+}
+
+// eachBy runs a function with the two numbers that it may have; of dense operands a thread
+// takes so many elements at a time.
+func eachBy(a *driver.Args, module, function string, at int) {
+	n := a.Out[0].Len()
+	if n == 0 {
+		return
+	}
+	operands := []*driver.Array{&a.Out[0]}
+	for i := range a.In {
+		operands = append(operands, &a.In[i])
+	}
+	var f [2]float64
+	copy(f[:], a.F)
+	even := dense(operands...)
+	if !even {
+		at = 1
+	}
+	params := []any{n, even, walk(operands), f[0], f[1]}
+	for _, o := range operands {
+		params = append(params, o)
+	}
+	run(a, module, function, spread(n, at), params...)
+}
+
+// run launches blocks of threads.
+func run(a *driver.Args, module, function string, grid [3]int, params ...any) {
+	launch(a, module, function, grid, [3]int{threads, 1, 1}, 0, params...)
+}
+
+// spread is a grid for n elements, of which a thread takes so many at a time, and more
+// than once where there are many.
+func spread(n, each int) [3]int { return [3]int{min(4096, line(n, threads*each)[0]), 1, 1} }
+
+// dense reports whether elements of one number lie at the same place in all arrays, which
+// begin at multiples of 16 bytes: so they can be read as vectors.
+func dense(arrays ...*driver.Array) bool {
+	return !slices.ContainsFunc(arrays, func(a *driver.Array) bool {
+		return !slices.Equal(a.Shape, arrays[0].Shape) || !a.Contiguous() || address(a.Data)%16 != 0
+	})
+}
+
+// walk is struct Walk of elementwise.cuh: how arrays lie that are broadcast to the shape
+// of the first. Dimensions are joined where they lie one after the other in all of them.
+func walk(arrays []*driver.Array) []uint64 {
+	const most = 4
+	type dim struct {
+		length  int
+		strides [most]int
+	}
+	var dims []dim
+	var expanded [most]driver.Array
+	for k, a := range arrays {
+		expanded[k] = driver.Expand(a, arrays[0].Shape)
+	}
+	for i, length := range arrays[0].Shape {
+		if length == 1 {
+			continue
+		}
+		d := dim{length: length}
+		for k := range arrays {
+			d.strides[k] = expanded[k].Strides[i]
+		}
+		if n := len(dims); n > 0 && follows(d.length, d.strides, dims[n-1].strides) {
+			d.length *= dims[n-1].length
+			dims = dims[:n-1]
+		}
+		dims = append(dims, d)
+	}
+	if len(dims) > maxRank {
+		panic(fmt.Sprintf("cuda: %d arrays of shape %v have more than %d dimensions together", len(arrays), arrays[0].Shape, maxRank))
+	}
+	w := make([]uint64, 1+maxRank*(1+len(arrays)))
+	w[0] = uint64(len(dims))
+	for i, d := range dims {
+		w[1+i] = uint64(d.length)
+		for k := range arrays {
+			w[1+maxRank*(1+k)+i] = uint64(d.strides[k])
+		}
+	}
+	return w
+}
+
+// follows reports whether a dimension lies inside another without gaps.
+func follows(length int, strides, outer [4]int) bool {
+	for k, s := range strides {
+		if outer[k] != length*s {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,3 @@
+#include "elementwise.cuh"
+
+BINARY(mul, x * y)

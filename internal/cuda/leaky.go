@@ -1,0 +1,5 @@
+package cuda
+
+func init() {
+	elementwise("leaky", floats, "leaky relu", "leaky relu backward", "elu", "elu backward")
+}

@@ -1,0 +1,3 @@
+package cuda
+
+func init() { elementwise("mul", floats, "mul") }

@@ -1,0 +1,6 @@
+package cuda
+
+func init() {
+	elementwise("sigmoid", floats, "sigmoid", "sigmoid backward", "tanh", "tanh backward",
+		"silu", "silu backward", "softplus", "softplus backward")
+}

@@ -1,0 +1,3 @@
+package cuda
+
+func init() { elementwise("sub", floats, "sub", "shift", "div", "div backward") }
