@@ -1,14 +1,17 @@
 package snug
 
 // ofInput makes an operation that goes element by element and whose gradient needs x: by
-// the kernels name, of x, and name backward, of x and dy. f are their numbers.
+// the kernels name, of x, and name backward, of x and dy. f are their numbers. The result
+// is a recipe of x.
 func ofInput(name string, f ...float64) *Op {
+	run := func(c *Call, x *Tensor) *Tensor { return c.Run(name, x.shape, f, x) }
 	return &Op{
 		Name: name,
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			c.Save("x", in[0])
-			return c.Run(name, in[0].shape, f, in[0])
+			return run(c, in[0])
 		},
+		Remake: func(c *Call) *Tensor { return run(c, c.Saved("x")) },
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
 			return []*Tensor{c.Run(name+" backward", dy.shape, f, c.Saved("x"), dy)}
 		},

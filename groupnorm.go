@@ -7,7 +7,8 @@ import (
 
 // GroupNorm normalizes x [n c …] over each sample's groups of c/groups channels and gives
 // x̂·weight + bias with x̂ = (x − mean)/√(variance + eps), weight and bias [c] (Wu and He,
-// 2018). Saved are x, weight, and each group's mean and inverse deviation.
+// 2018). Saved are x, weight, bias, and each group's mean and inverse deviation; the result
+// is a recipe of them.
 //
 // dweight = Σ dy·x̂, dbias = Σ dy, and with h = dy·weight and means over the group
 // dx = (h − mean(h) − x̂·mean(h·x̂))/√(variance + eps).
@@ -23,6 +24,7 @@ func (x *Tensor) GroupNorm(groups int, weight, bias Operand, eps float64) *Tenso
 			return x, fitNorm(x, x[1:2], in[1], in[2])
 		},
 		Forward: func(c *Call, in ...*Tensor) *Tensor { return c.groupNorm(in, in[0].shape, groups, eps) },
+		Remake:  func(c *Call) *Tensor { return c.groupNormAgain(c.Shape(0), groups, eps) },
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
 			return c.groupNormBackward(dy, c.Shape(0), groups)
 		},
@@ -39,18 +41,29 @@ func fitNorm(x, want, weight, bias []int) error {
 // groupNorm runs the kernel on in[0] as shape [n c …].
 func (c *Call) groupNorm(in []*Tensor, shape []int, groups int, eps float64) *Tensor {
 	x, n := in[0], in[1].Len()
+	weight, bias := c.reshape(in[1], []int{n}), c.reshape(in[2], []int{n})
+	y, mean, inverse := c.groupNormed(x, weight, bias, shape, groups, eps)
+	c.Save("x", x)
+	c.Save("weight", weight)
+	c.Save("bias", bias)
+	c.Save("mean", mean)
+	c.Save("inverse", inverse)
+	return y
+}
+
+func (c *Call) groupNormAgain(shape []int, groups int, eps float64) *Tensor {
+	y, _, _ := c.groupNormed(c.Saved("x"), c.Saved("weight"), c.Saved("bias"), shape, groups, eps)
+	return y
+}
+
+func (c *Call) groupNormed(x, weight, bias *Tensor, shape []int, groups int, eps float64) (y, mean, inverse *Tensor) {
 	stats := x.dtype
 	if stats.Half() {
 		stats = Float32
 	}
-	y, mean, inverse := c.New(x.dtype, shape), c.New(stats, []int{shape[0] * groups}), c.New(stats, []int{shape[0] * groups})
-	weight, bias := c.reshape(in[1], []int{n}), c.reshape(in[2], []int{n})
+	y, mean, inverse = c.New(x.dtype, shape), c.New(stats, []int{shape[0] * groups}), c.New(stats, []int{shape[0] * groups})
 	c.Launch("group norm", []float64{float64(groups), eps}, []*Tensor{y, mean, inverse}, c.reshape(x, shape), weight, bias)
-	c.Save("x", x)
-	c.Save("weight", weight)
-	c.Save("mean", mean)
-	c.Save("inverse", inverse)
-	return c.reshape(y, x.shape)
+	return c.reshape(y, x.shape), mean, inverse
 }
 
 func (c *Call) groupNormBackward(dy *Tensor, shape []int, groups int) []*Tensor {

@@ -22,6 +22,7 @@ func (x *Tensor) LayerNorm(weight, bias Operand, eps float64) *Tensor {
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			return c.groupNorm(in, layerRows(in[0].shape, in[1].shape), 1, eps)
 		},
+		Remake: func(c *Call) *Tensor { return c.groupNormAgain(layerRows(c.Shape(0), c.Shape(1)), 1, eps) },
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
 			return c.groupNormBackward(dy, layerRows(c.Shape(0), c.Shape(1)), 1)
 		},
