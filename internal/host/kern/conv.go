@@ -144,8 +144,8 @@ func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	if c.n*c.groups*c.to.len() == 0 {
 		return c
 	}
-	to := c.to
-	if cv.join(c.to.channels, oh, ow) {
+	to, kernels := c.to, convKernelsOf[T]()
+	if cv.join(kernels.vector, c.to.channels, oh, ow) {
 		w = w.joined(ow, cv.KW)
 		to.lines, to.cols = 1, c.to.size()
 	}
@@ -170,7 +170,8 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	if c.n*c.groups*c.to.len() == 0 {
 		return c
 	}
-	join := c.strided == [2]int{1, 1} && cv.join(c.to.channels, cv.H, cv.W)
+	kernels := convKernelsOf[T]()
+	join := c.strided == [2]int{1, 1} && cv.join(kernels.vector, c.to.channels, cv.H, cv.W)
 	if join {
 		w.pad = (cv.KW-1)*cv.DW - cv.PW
 		w = w.joined(cv.W, cv.KW)
@@ -229,7 +230,7 @@ func (c *conv[T]) share(threads int, a *arena) {
 	tasks := (c.n + c.together - 1) / c.together * c.groups
 	c.parts = 1
 	if tasks < threads {
-		c.parts = min((threads+tasks-1)/tasks, (c.to.channels+maxRows-1)/maxRows)
+		c.parts = min((threads+tasks-1)/tasks, c.sweeps[0].panels)
 	}
 	c.distance = c.from.len()
 	if c.direct {
@@ -277,14 +278,14 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 		tiles = 1
 	}
 	src, size := x[(n*c.groups+group)*c.from.image.len():], c.to.size()
-	if !c.direct || len(src) < images*c.distance+2*vector {
+	if !c.direct || len(src) < images*c.distance+slack {
 		from := src
 		src = c.images[slot]
 		for i := range images {
 			pad(&c.from, src[i*c.distance:], from[i*c.groups*c.from.image.len():][:c.from.image.len()])
 		}
 	}
-	panels := (c.to.channels + maxRows - 1) / maxRows
+	panels := c.sweeps[0].panels
 	p0, p1 := part*panels/c.parts, (part+1)*panels/c.parts
 	r0, r1 := p0*c.to.channels/panels, p1*c.to.channels/panels
 	dst := y[(n*c.groups+group)*c.to.len():]

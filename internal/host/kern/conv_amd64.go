@@ -2,69 +2,95 @@
 
 package kern
 
-var convKernels = [maxRows + 1]func(k int, a, b, c *float32, off *int32, ldc, acc int, tiles *int32, n int, masks *[16]int32){
-	nil, conv32_1, conv32_2, conv32_3, conv32_4, conv32_5, conv32_6}
-
-var weightKernels = [maxRows + 1]func(lines, width int, x *float32, pitch int, off *int32, b, c *float32){
-	nil, convWeights32_1, convWeights32_2, convWeights32_3, convWeights32_4, convWeights32_5, convWeights32_6}
-
-// laneMasks has, for each pair of widths, the lanes of two vectors.
-var laneMasks = func() (m [(vector + 1) * (vector + 1)][2 * vector]int32) {
-	for i := range m {
-		for j := range vector {
-			if j < i/(vector+1) {
-				m[i][j] = -1
-			}
-			if j < i%(vector+1) {
-				m[i][vector+j] = -1
-			}
+var convLevels = [avx512bf16 + 1]any{
+	avx2: &convKernels[float32]{8, 6, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
+		if rows == 1 && len(off) == 9 {
+			convNinex8(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
+			return
 		}
-	}
-	return
-}()
-
-func convTilesAsm(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
-	acc := 0
-	if add {
-		acc = 1
-	}
-	if rows == 1 && len(off) == 9 {
-		conv32_9(&w[0], &src[0], &dst[0], &off[0], acc, &tiles[0].src, len(tiles), &laneMasks[0])
-		return
-	}
-	convKernels[rows](len(off), &w[0], &src[0], &dst[0], &off[0], ldc*4, acc, &tiles[0].src, len(tiles), &laneMasks[0])
+		tilesX8[rows](len(off), &w[0], &src[0], &dst[0], &off[0], ldc*4, number(add), &tiles[0].src, len(tiles))
+	}, func(x, dy []float32, off []int32, sums []float32, tiles []tile) {
+		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
+	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
+		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
+	}},
+	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
+		if rows == 1 && len(off) == 9 {
+			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
+			return
+		}
+		tilesX16[rows](len(off), &w[0], &src[0], &dst[0], &off[0], ldc*4, number(add), &tiles[0].src, len(tiles))
+	}, func(x, dy []float32, off []int32, sums []float32, tiles []tile) {
+		convDots9x16(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
+	}, []int{1: 11, 2: 11, 3: 9, 4: 7}, func(vectors, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
+		weightsX16[vectors][len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
+	}},
 }
 
-func weightTileAsm(lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
-	weightKernels[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
+
+type (
+	tilesFunc   = func(k int, a, b, c *float32, off *int32, ldc, acc int, tiles *int32, n int)
+	weightsFunc = func(lines, width int, x *float32, pitch int, off *int32, b, c *float32)
+)
+
+var (
+	tilesX8  = []tilesFunc{nil, conv1x8, conv2x8, conv3x8, conv4x8, conv5x8, conv6x8}
+	tilesX16 = []tilesFunc{nil, conv1x16, conv2x16, conv3x16, conv4x16, conv5x16, conv6x16, conv7x16,
+		conv8x16, conv9x16, conv10x16, conv11x16, conv12x16, conv13x16, conv14x16}
+	weightsX8 = []weightsFunc{nil, convWeights1x2x8, convWeights2x2x8, convWeights3x2x8,
+		convWeights4x2x8, convWeights5x2x8, convWeights6x2x8}
+	weightsX16 = [][]weightsFunc{nil,
+		{nil, convWeights1x1x16, convWeights2x1x16, convWeights3x1x16, convWeights4x1x16, convWeights5x1x16, convWeights6x1x16,
+			convWeights7x1x16, convWeights8x1x16, convWeights9x1x16, convWeights10x1x16, convWeights11x1x16},
+		{nil, convWeights1x2x16, convWeights2x2x16, convWeights3x2x16, convWeights4x2x16, convWeights5x2x16, convWeights6x2x16,
+			convWeights7x2x16, convWeights8x2x16, convWeights9x2x16, convWeights10x2x16, convWeights11x2x16},
+		{nil, convWeights1x3x16, convWeights2x3x16, convWeights3x3x16, convWeights4x3x16, convWeights5x3x16, convWeights6x3x16,
+			convWeights7x3x16, convWeights8x3x16, convWeights9x3x16},
+		{nil, convWeights1x4x16, convWeights2x4x16, convWeights3x4x16, convWeights4x4x16, convWeights5x4x16, convWeights6x4x16,
+			convWeights7x4x16},
+	}
+)
 
 func transposeAsm(blocks int, src []float32, distance, rows int, dst []float32, pitch int) {
 	transpose32(blocks, &src[0], distance*4, rows, &dst[0], pitch*4)
 }
 
 // lineMasks are, by how many values a line has beyond whole vectors: those in one vector, every other in two.
-var lineMasks = func() (m [vector][3 * vector]int32) {
+var lineMasks = func() (m [8][3 * 8]int32) {
 	for n := range m {
 		for i := range n {
-			m[n][i], m[n][vector+2*i] = -1, -1
+			m[n][i], m[n][8+2*i] = -1, -1
 		}
 	}
 	return
 }()
 
 func copyLinesAsm(lines, n int, src []float32, sp int, dst []float32, dp int) {
-	copyLines32(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%vector][0])
+	if level >= avx512 {
+		copyLinesx16(lines, n, &src[0], sp*4, &dst[0], dp*4)
+		return
+	}
+	copyLinesx8(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%8][0])
 }
 
 func gatherLinesAsm(lines, n int, src []float32, sp int, dst []float32, dp int) {
-	gatherLines32(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%vector][0])
+	if level >= avx512 {
+		gatherLinesx16(lines, n, &src[0], sp*4, &dst[0], dp*4)
+		return
+	}
+	gatherLinesx8(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%8][0])
 }
 
 func scatterLinesAsm(lines, n int, src []float32, sp int, dst []float32, dp int) {
-	scatterLines32(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%vector][0])
-}
-
-func convDotsAsm(x, dy []float32, off []int32, sums []float32, tiles []tile) {
-	convDots32_9(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles), 0, &laneMasks[0])
+	if level >= avx512 {
+		scatterLinesx16(lines, n, &src[0], sp*4, &dst[0], dp*4)
+		return
+	}
+	scatterLinesx8(lines, n, &src[0], sp*4, &dst[0], dp*4, &lineMasks[n%8][0])
 }

@@ -4,12 +4,29 @@
 
 #include "textflag.h"
 
-// func conv32_1(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+DATA convLanes<>+0(SB)/4, $0xffffffff
+DATA convLanes<>+4(SB)/4, $0xffffffff
+DATA convLanes<>+8(SB)/4, $0xffffffff
+DATA convLanes<>+12(SB)/4, $0xffffffff
+DATA convLanes<>+16(SB)/4, $0xffffffff
+DATA convLanes<>+20(SB)/4, $0xffffffff
+DATA convLanes<>+24(SB)/4, $0xffffffff
+DATA convLanes<>+28(SB)/4, $0xffffffff
+DATA convLanes<>+32(SB)/4, $0x00000000
+DATA convLanes<>+36(SB)/4, $0x00000000
+DATA convLanes<>+40(SB)/4, $0x00000000
+DATA convLanes<>+44(SB)/4, $0x00000000
+DATA convLanes<>+48(SB)/4, $0x00000000
+DATA convLanes<>+52(SB)/4, $0x00000000
+DATA convLanes<>+56(SB)/4, $0x00000000
+DATA convLanes<>+60(SB)/4, $0x00000000
+GLOBL convLanes<>(SB), RODATA|NOPTR, $64
+
+// func conv1x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_1(SB), NOSPLIT, $0-80
+TEXT ·conv1x8(SB), NOSPLIT, $0-72
 	MOVQ tiles+56(FP), R10
 	MOVQ n+64(FP), R11
-	MOVQ masks+72(FP), R12
 
 tile:
 	MOVQ    k+0(FP), CX
@@ -50,7 +67,7 @@ loop:
 	VBROADCASTSS 12(SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, CX
 	JGE          loop
@@ -66,7 +83,7 @@ one:
 	VBROADCASTSS (SI), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	ADDQ         $0x04, SI
+	ADDQ         $0x00000004, SI
 	ADDQ         $0x04, R8
 	DECQ         CX
 	JNE          one
@@ -79,13 +96,16 @@ done:
 	LEAQ       (AX)(DX*4), AX
 	MOVLQSX    12(R10), DX
 	LEAQ       (AX)(DX*4), R9
-	MOVLQSX    16(R10), DX
-	CMPQ       DX, $0x50
+	CMPL       16(R10), $0x00080008
 	JE         full
-	SHLQ       $0x06, DX
-	ADDQ       R12, DX
-	VMOVUPS    (DX), Y14
-	VMOVUPS    32(DX), Y15
+	MOVWQZX    16(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y14
+	MOVWQZX    18(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y15
 	TESTQ      CX, CX
 	JE         maskedStore
 	VMASKMOVPS (AX), Y14, Y12
@@ -129,12 +149,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func conv32_2(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+// func conv2x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_2(SB), NOSPLIT, $0-80
+TEXT ·conv2x8(SB), NOSPLIT, $0-72
 	MOVQ tiles+56(FP), R10
 	MOVQ n+64(FP), R11
-	MOVQ masks+72(FP), R12
 
 tile:
 	MOVQ    k+0(FP), CX
@@ -189,7 +208,7 @@ loop:
 	VBROADCASTSS 28(SI), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         $0x20, SI
+	ADDQ         $0x00000020, SI
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, CX
 	JGE          loop
@@ -208,7 +227,7 @@ one:
 	VBROADCASTSS 4(SI), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         $0x08, SI
+	ADDQ         $0x00000008, SI
 	ADDQ         $0x04, R8
 	DECQ         CX
 	JNE          one
@@ -221,13 +240,16 @@ done:
 	LEAQ       (AX)(DX*4), AX
 	MOVLQSX    12(R10), DX
 	LEAQ       (AX)(DX*4), R9
-	MOVLQSX    16(R10), DX
-	CMPQ       DX, $0x50
+	CMPL       16(R10), $0x00080008
 	JE         full
-	SHLQ       $0x06, DX
-	ADDQ       R12, DX
-	VMOVUPS    (DX), Y14
-	VMOVUPS    32(DX), Y15
+	MOVWQZX    16(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y14
+	MOVWQZX    18(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y15
 	TESTQ      CX, CX
 	JE         maskedStore
 	VMASKMOVPS (AX), Y14, Y12
@@ -293,12 +315,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func conv32_3(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+// func conv3x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_3(SB), NOSPLIT, $0-80
+TEXT ·conv3x8(SB), NOSPLIT, $0-72
 	MOVQ tiles+56(FP), R10
 	MOVQ n+64(FP), R11
-	MOVQ masks+72(FP), R12
 
 tile:
 	MOVQ    k+0(FP), CX
@@ -367,7 +388,7 @@ loop:
 	VBROADCASTSS 44(SI), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	ADDQ         $0x30, SI
+	ADDQ         $0x00000030, SI
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, CX
 	JGE          loop
@@ -389,7 +410,7 @@ one:
 	VBROADCASTSS 8(SI), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	ADDQ         $0x0c, SI
+	ADDQ         $0x0000000c, SI
 	ADDQ         $0x04, R8
 	DECQ         CX
 	JNE          one
@@ -402,13 +423,16 @@ done:
 	LEAQ       (AX)(DX*4), AX
 	MOVLQSX    12(R10), DX
 	LEAQ       (AX)(DX*4), R9
-	MOVLQSX    16(R10), DX
-	CMPQ       DX, $0x50
+	CMPL       16(R10), $0x00080008
 	JE         full
-	SHLQ       $0x06, DX
-	ADDQ       R12, DX
-	VMOVUPS    (DX), Y14
-	VMOVUPS    32(DX), Y15
+	MOVWQZX    16(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y14
+	MOVWQZX    18(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y15
 	TESTQ      CX, CX
 	JE         maskedStore
 	VMASKMOVPS (AX), Y14, Y12
@@ -496,12 +520,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func conv32_4(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+// func conv4x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_4(SB), NOSPLIT, $0-80
+TEXT ·conv4x8(SB), NOSPLIT, $0-72
 	MOVQ tiles+56(FP), R10
 	MOVQ n+64(FP), R11
-	MOVQ masks+72(FP), R12
 
 tile:
 	MOVQ    k+0(FP), CX
@@ -584,7 +607,7 @@ loop:
 	VBROADCASTSS 60(SI), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	ADDQ         $0x40, SI
+	ADDQ         $0x00000040, SI
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, CX
 	JGE          loop
@@ -609,7 +632,7 @@ one:
 	VBROADCASTSS 12(SI), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	ADDQ         $0x10, SI
+	ADDQ         $0x00000010, SI
 	ADDQ         $0x04, R8
 	DECQ         CX
 	JNE          one
@@ -622,13 +645,16 @@ done:
 	LEAQ       (AX)(DX*4), AX
 	MOVLQSX    12(R10), DX
 	LEAQ       (AX)(DX*4), R9
-	MOVLQSX    16(R10), DX
-	CMPQ       DX, $0x50
+	CMPL       16(R10), $0x00080008
 	JE         full
-	SHLQ       $0x06, DX
-	ADDQ       R12, DX
-	VMOVUPS    (DX), Y14
-	VMOVUPS    32(DX), Y15
+	MOVWQZX    16(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y14
+	MOVWQZX    18(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y15
 	TESTQ      CX, CX
 	JE         maskedStore
 	VMASKMOVPS (AX), Y14, Y12
@@ -738,12 +764,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func conv32_5(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+// func conv5x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_5(SB), NOSPLIT, $0-80
+TEXT ·conv5x8(SB), NOSPLIT, $0-72
 	MOVQ tiles+56(FP), R10
 	MOVQ n+64(FP), R11
-	MOVQ masks+72(FP), R12
 
 tile:
 	MOVQ    k+0(FP), CX
@@ -840,7 +865,7 @@ loop:
 	VBROADCASTSS 76(SI), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	ADDQ         $0x50, SI
+	ADDQ         $0x00000050, SI
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, CX
 	JGE          loop
@@ -868,7 +893,7 @@ one:
 	VBROADCASTSS 16(SI), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	ADDQ         $0x14, SI
+	ADDQ         $0x00000014, SI
 	ADDQ         $0x04, R8
 	DECQ         CX
 	JNE          one
@@ -881,13 +906,16 @@ done:
 	LEAQ       (AX)(DX*4), AX
 	MOVLQSX    12(R10), DX
 	LEAQ       (AX)(DX*4), R9
-	MOVLQSX    16(R10), DX
-	CMPQ       DX, $0x50
+	CMPL       16(R10), $0x00080008
 	JE         full
-	SHLQ       $0x06, DX
-	ADDQ       R12, DX
-	VMOVUPS    (DX), Y14
-	VMOVUPS    32(DX), Y15
+	MOVWQZX    16(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y14
+	MOVWQZX    18(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y15
 	TESTQ      CX, CX
 	JE         maskedStore
 	VMASKMOVPS (AX), Y14, Y12
@@ -1019,12 +1047,11 @@ next:
 	VZEROUPPER
 	RET
 
-// func conv32_6(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+// func conv6x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_6(SB), NOSPLIT, $0-80
+TEXT ·conv6x8(SB), NOSPLIT, $0-72
 	MOVQ tiles+56(FP), R10
 	MOVQ n+64(FP), R11
-	MOVQ masks+72(FP), R12
 
 tile:
 	MOVQ    k+0(FP), CX
@@ -1135,7 +1162,7 @@ loop:
 	VBROADCASTSS 92(SI), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
-	ADDQ         $0x60, SI
+	ADDQ         $0x00000060, SI
 	ADDQ         $0x10, R8
 	SUBQ         $0x04, CX
 	JGE          loop
@@ -1166,7 +1193,7 @@ one:
 	VBROADCASTSS 20(SI), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
-	ADDQ         $0x18, SI
+	ADDQ         $0x00000018, SI
 	ADDQ         $0x04, R8
 	DECQ         CX
 	JNE          one
@@ -1179,13 +1206,16 @@ done:
 	LEAQ       (AX)(DX*4), AX
 	MOVLQSX    12(R10), DX
 	LEAQ       (AX)(DX*4), R9
-	MOVLQSX    16(R10), DX
-	CMPQ       DX, $0x50
+	CMPL       16(R10), $0x00080008
 	JE         full
-	SHLQ       $0x06, DX
-	ADDQ       R12, DX
-	VMOVUPS    (DX), Y14
-	VMOVUPS    32(DX), Y15
+	MOVWQZX    16(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y14
+	MOVWQZX    18(R10), DX
+	NEGQ       DX
+	LEAQ       convLanes<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y15
 	TESTQ      CX, CX
 	JE         maskedStore
 	VMASKMOVPS (AX), Y14, Y12
@@ -1339,72 +1369,5387 @@ next:
 	VZEROUPPER
 	RET
 
-// func convWeights32_1(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// func conv1x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv1x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 4(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 12(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	ADDQ         $0x00000004, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv2x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv2x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	ADDQ         $0x00000008, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv3x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv3x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 12(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 16(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 20(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 36(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 40(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 44(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	ADDQ         $0x00000030, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	ADDQ         $0x0000000c, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv4x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv4x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000040, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000010, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv5x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv5x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 20(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 24(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 28(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 32(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 36(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 60(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 64(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 68(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 72(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 76(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	ADDQ         $0x00000050, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	ADDQ         $0x00000014, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv6x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv6x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 64(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 68(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 84(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	ADDQ         $0x00000060, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	ADDQ         $0x00000018, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv7x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv7x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 28(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 32(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 36(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 40(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 44(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 48(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 52(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 64(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 68(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 84(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 88(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 92(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 96(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 100(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 104(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 108(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	ADDQ         $0x00000070, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	ADDQ         $0x0000001c, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv8x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv8x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 64(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 68(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 84(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 96(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 100(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 108(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 112(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 116(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 120(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 124(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	ADDQ         $0x00000080, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	ADDQ         $0x00000020, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv9x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv9x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 36(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 40(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 44(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 48(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 52(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 56(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 60(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 64(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 68(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 84(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 96(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 100(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 108(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 112(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 116(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 120(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 124(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 128(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 132(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 136(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 140(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	ADDQ         $0x00000090, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	ADDQ         $0x00000024, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS   Z16, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z17, Z17
+	VMOVUPS   Z17, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z17, Z17
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv10x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv10x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 64(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 68(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 84(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 96(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 100(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 108(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 112(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 116(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 120(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 124(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 128(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 132(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 136(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 140(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 144(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 148(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 152(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 156(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	ADDQ         $0x000000a0, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	ADDQ         $0x00000028, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS   Z16, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z17, Z17
+	VMOVUPS   Z17, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z18, Z18
+	VMOVUPS   Z18, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z19, Z19
+	VMOVUPS   Z19, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z17, Z17
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z19, Z19
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv11x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv11x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 44(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 48(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 52(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 56(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 60(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 64(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 68(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 72(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 76(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 80(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 84(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 96(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 100(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 108(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 112(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 116(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 120(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 124(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 128(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 132(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 136(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 140(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 144(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 148(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 152(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 156(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 160(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 164(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 168(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 172(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	ADDQ         $0x000000b0, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	ADDQ         $0x0000002c, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS   Z16, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z17, Z17
+	VMOVUPS   Z17, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z18, Z18
+	VMOVUPS   Z18, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z19, Z19
+	VMOVUPS   Z19, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z20, Z20
+	VMOVUPS   Z20, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z21, Z21
+	VMOVUPS   Z21, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z17, Z17
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z19, Z19
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z20, Z20
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z21, Z21
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv12x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv12x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 64(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 68(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 84(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 96(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 100(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 108(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 112(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 116(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 120(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 124(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 128(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 132(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 136(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 140(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 144(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 148(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 152(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 156(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 160(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 164(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 168(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 172(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 176(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 180(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 184(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 188(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	ADDQ         $0x000000c0, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	ADDQ         $0x00000030, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS   Z16, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z17, Z17
+	VMOVUPS   Z17, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z18, Z18
+	VMOVUPS   Z18, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z19, Z19
+	VMOVUPS   Z19, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z20, Z20
+	VMOVUPS   Z20, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z21, Z21
+	VMOVUPS   Z21, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z22, Z22
+	VMOVUPS   Z22, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z23, Z23
+	VMOVUPS   Z23, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z22, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z23, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z17, Z17
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z19, Z19
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z20, Z20
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z21, Z21
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z22, Z22
+	VMOVUPS Z22, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z23, Z23
+	VMOVUPS Z23, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z22, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z23, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv13x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv13x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	VPXORD  Z25, Z25, Z25
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 52(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 56(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 60(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 64(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 68(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 72(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 76(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 80(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 84(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 88(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 92(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 96(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 100(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 108(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 112(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 116(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 120(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 124(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 128(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 132(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 136(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 140(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 144(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 148(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 152(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 156(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 160(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 164(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 168(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 172(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 176(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 180(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 184(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 188(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 192(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 196(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 200(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 204(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	ADDQ         $0x000000d0, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	ADDQ         $0x00000034, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS   Z16, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z17, Z17
+	VMOVUPS   Z17, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z18, Z18
+	VMOVUPS   Z18, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z19, Z19
+	VMOVUPS   Z19, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z20, Z20
+	VMOVUPS   Z20, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z21, Z21
+	VMOVUPS   Z21, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z22, Z22
+	VMOVUPS   Z22, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z23, Z23
+	VMOVUPS   Z23, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z24, Z24
+	VMOVUPS   Z24, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z25, Z25
+	VMOVUPS   Z25, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z22, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z23, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z24, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z25, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z17, Z17
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z19, Z19
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z20, Z20
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z21, Z21
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z22, Z22
+	VMOVUPS Z22, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z23, Z23
+	VMOVUPS Z23, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z24, Z24
+	VMOVUPS Z24, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z25, Z25
+	VMOVUPS Z25, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z22, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z23, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z24, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z25, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func conv14x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·conv14x16(SB), NOSPLIT, $0-72
+	MOVQ tiles+56(FP), R10
+	MOVQ n+64(FP), R11
+
+tile:
+	MOVQ    k+0(FP), CX
+	MOVQ    a+8(FP), SI
+	MOVQ    b+16(FP), DI
+	MOVQ    off+32(FP), R8
+	MOVLQSX (R10), AX
+	LEAQ    (DI)(AX*4), DI
+	MOVLQSX 4(R10), AX
+	LEAQ    (DI)(AX*4), DX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z27, Z27, Z27
+	SUBQ    $0x04, CX
+	JL      tail
+
+loop:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	MOVLQSX      4(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 56(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 60(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 64(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 68(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 72(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 76(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 80(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 84(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 88(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 92(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 96(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 100(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 104(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 108(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	MOVLQSX      8(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 112(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 116(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 120(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 124(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 128(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 132(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 136(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 140(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 144(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 148(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 152(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 156(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 160(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 164(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	MOVLQSX      12(R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS 168(SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 172(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 176(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 180(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 184(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 188(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 192(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 196(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 200(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 204(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 208(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 212(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 216(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 220(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	ADDQ         $0x000000e0, SI
+	ADDQ         $0x10, R8
+	SUBQ         $0x04, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x04, CX
+	JE   done
+
+one:
+	MOVLQSX      (R8), AX
+	VMOVUPS      (DI)(AX*4), Z28
+	VMOVUPS      (DX)(AX*4), Z29
+	VBROADCASTSS (SI), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 8(SI), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 12(SI), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 16(SI), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 20(SI), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 24(SI), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 28(SI), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 32(SI), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 36(SI), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 40(SI), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VBROADCASTSS 44(SI), Z31
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 48(SI), Z30
+	VFMADD231PS  Z28, Z30, Z24
+	VFMADD231PS  Z29, Z30, Z25
+	VBROADCASTSS 52(SI), Z31
+	VFMADD231PS  Z28, Z31, Z26
+	VFMADD231PS  Z29, Z31, Z27
+	ADDQ         $0x00000038, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          one
+
+done:
+	MOVQ      c+24(FP), AX
+	MOVQ      ldc+40(FP), BX
+	MOVQ      acc+48(FP), CX
+	MOVLQSX   8(R10), DX
+	LEAQ      (AX)(DX*4), AX
+	MOVLQSX   12(R10), DX
+	LEAQ      (AX)(DX*4), R9
+	CMPL      16(R10), $0x00100010
+	JE        full
+	MOVWQZX   16(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	MOVWQZX   18(R10), DX
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K2
+	TESTQ     CX, CX
+	JE        maskedStore
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z0, Z0
+	VMOVUPS   Z0, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z1, Z1
+	VMOVUPS   Z1, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z2, Z2
+	VMOVUPS   Z2, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z3, Z3
+	VMOVUPS   Z3, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z4, Z4
+	VMOVUPS   Z4, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z5, Z5
+	VMOVUPS   Z5, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z6, Z6
+	VMOVUPS   Z6, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z7, Z7
+	VMOVUPS   Z7, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z8, Z8
+	VMOVUPS   Z8, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z9, Z9
+	VMOVUPS   Z9, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z10, Z10
+	VMOVUPS   Z10, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z11, Z11
+	VMOVUPS   Z11, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z12, Z12
+	VMOVUPS   Z12, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z13, Z13
+	VMOVUPS   Z13, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z14, Z14
+	VMOVUPS   Z14, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z15, Z15
+	VMOVUPS   Z15, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z16, Z16
+	VMOVUPS   Z16, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z17, Z17
+	VMOVUPS   Z17, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z18, Z18
+	VMOVUPS   Z18, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z19, Z19
+	VMOVUPS   Z19, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z20, Z20
+	VMOVUPS   Z20, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z21, Z21
+	VMOVUPS   Z21, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z22, Z22
+	VMOVUPS   Z22, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z23, Z23
+	VMOVUPS   Z23, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z24, Z24
+	VMOVUPS   Z24, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z25, Z25
+	VMOVUPS   Z25, K2, (R9)
+	ADDQ      BX, R9
+	VMOVUPS.Z (AX), K1, Z28
+	VADDPS    Z28, Z26, Z26
+	VMOVUPS   Z26, K1, (AX)
+	ADDQ      BX, AX
+	VMOVUPS.Z (R9), K2, Z29
+	VADDPS    Z29, Z27, Z27
+	VMOVUPS   Z27, K2, (R9)
+	ADDQ      BX, R9
+	JMP       next
+
+maskedStore:
+	VMOVUPS Z0, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z22, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z23, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z24, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z25, K2, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z26, K1, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z27, K2, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+full:
+	TESTQ   CX, CX
+	JE      store
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z1, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z2, Z2
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z3, Z3
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z4, Z4
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z5, Z5
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z6, Z6
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z7, Z7
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z8, Z8
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z9, Z9
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z10, Z10
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z11, Z11
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z12, Z12
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z13, Z13
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z14, Z14
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z15, Z15
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z16, Z16
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z17, Z17
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z18, Z18
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z19, Z19
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z20, Z20
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z21, Z21
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z22, Z22
+	VMOVUPS Z22, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z23, Z23
+	VMOVUPS Z23, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z24, Z24
+	VMOVUPS Z24, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z25, Z25
+	VMOVUPS Z25, (R9)
+	ADDQ    BX, R9
+	VADDPS  (AX), Z26, Z26
+	VMOVUPS Z26, (AX)
+	ADDQ    BX, AX
+	VADDPS  (R9), Z27, Z27
+	VMOVUPS Z27, (R9)
+	ADDQ    BX, R9
+	JMP     next
+
+store:
+	VMOVUPS Z0, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z1, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z2, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z3, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z4, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z5, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z6, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z7, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z8, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z9, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z10, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z11, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z12, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z13, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z14, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z15, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z16, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z17, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z18, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z19, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z20, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z21, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z22, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z23, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z24, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z25, (R9)
+	ADDQ    BX, R9
+	VMOVUPS Z26, (AX)
+	ADDQ    BX, AX
+	VMOVUPS Z27, (R9)
+	ADDQ    BX, R9
+
+next:
+	ADDQ $0x14, R10
+	DECQ R11
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func convWeights1x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 // Requires: AVX, FMA3
-TEXT ·convWeights32_1(SB), NOSPLIT, $0-56
-	MOVQ    lines+0(FP), BX
-	MOVQ    width+8(FP), CX
-	MOVQ    x+16(FP), SI
-	MOVQ    pitch+24(FP), DX
-	MOVQ    b+40(FP), DI
-	MOVQ    off+32(FP), AX
-	MOVLQSX (AX), R8
-	LEAQ    (SI)(R8*4), R8
-	MOVQ    CX, AX
-	SHLQ    $0x02, AX
-	SUBQ    AX, DX
+TEXT ·convWeights1x2x8(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 
 line:
-	MOVQ CX, AX
-	SUBQ $0x04, AX
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
 	JL   tail
 
 loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VMOVUPS      64(DI), Y12
-	VMOVUPS      96(DI), Y13
-	VBROADCASTSS 4(R8), Y14
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
+	VBROADCASTSS 4(DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VBROADCASTSS 8(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VMOVUPS      192(DI), Y12
-	VMOVUPS      224(DI), Y13
-	VBROADCASTSS 12(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x10, R8
-	SUBQ         $0x04, AX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
 	JGE          loop
 
 tail:
-	ADDQ $0x04, AX
+	ADDQ $0x02, CX
 	JE   done
 
 one:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x04, R8
-	DECQ         AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
 	JNE          one
 
 done:
-	ADDQ    DX, R8
-	DECQ    BX
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
 	JNE     line
 	MOVQ    c+48(FP), AX
 	VADDPS  (AX), Y0, Y0
@@ -1414,94 +6759,73 @@ done:
 	VZEROUPPER
 	RET
 
-// func convWeights32_2(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// func convWeights2x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 // Requires: AVX, FMA3
-TEXT ·convWeights32_2(SB), NOSPLIT, $0-56
-	MOVQ    lines+0(FP), BX
-	MOVQ    width+8(FP), CX
-	MOVQ    x+16(FP), SI
-	MOVQ    pitch+24(FP), DX
-	MOVQ    b+40(FP), DI
-	MOVQ    off+32(FP), AX
-	MOVLQSX (AX), R8
-	LEAQ    (SI)(R8*4), R8
-	MOVLQSX 4(AX), R9
-	LEAQ    (SI)(R9*4), R9
-	MOVQ    CX, AX
-	SHLQ    $0x02, AX
-	SUBQ    AX, DX
+TEXT ·convWeights2x2x8(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
 	VXORPS  Y3, Y3, Y3
 
 line:
-	MOVQ CX, AX
-	SUBQ $0x04, AX
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
 	JL   tail
 
 loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VMOVUPS      64(DI), Y12
-	VMOVUPS      96(DI), Y13
-	VBROADCASTSS 4(R8), Y14
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
+	VBROADCASTSS 4(DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(R9), Y15
+	VBROADCASTSS 4(SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VBROADCASTSS 8(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 8(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VMOVUPS      192(DI), Y12
-	VMOVUPS      224(DI), Y13
-	VBROADCASTSS 12(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 12(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	SUBQ         $0x04, AX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
 	JGE          loop
 
 tail:
-	ADDQ $0x04, AX
+	ADDQ $0x02, CX
 	JE   done
 
 one:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	DECQ         AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
 	JNE          one
 
 done:
-	ADDQ    DX, R8
-	ADDQ    DX, R9
-	DECQ    BX
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
 	JNE     line
 	MOVQ    c+48(FP), AX
 	VADDPS  (AX), Y0, Y0
@@ -1515,24 +6839,19 @@ done:
 	VZEROUPPER
 	RET
 
-// func convWeights32_3(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// func convWeights3x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 // Requires: AVX, FMA3
-TEXT ·convWeights32_3(SB), NOSPLIT, $0-56
-	MOVQ    lines+0(FP), BX
-	MOVQ    width+8(FP), CX
-	MOVQ    x+16(FP), SI
-	MOVQ    pitch+24(FP), DX
-	MOVQ    b+40(FP), DI
-	MOVQ    off+32(FP), AX
-	MOVLQSX (AX), R8
-	LEAQ    (SI)(R8*4), R8
-	MOVLQSX 4(AX), R9
-	LEAQ    (SI)(R9*4), R9
-	MOVLQSX 8(AX), R10
-	LEAQ    (SI)(R10*4), R10
-	MOVQ    CX, AX
-	SHLQ    $0x02, AX
-	SUBQ    AX, DX
+TEXT ·convWeights3x2x8(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -1541,90 +6860,65 @@ TEXT ·convWeights32_3(SB), NOSPLIT, $0-56
 	VXORPS  Y5, Y5, Y5
 
 line:
-	MOVQ CX, AX
-	SUBQ $0x04, AX
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
 	JL   tail
 
 loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VMOVUPS      64(DI), Y12
-	VMOVUPS      96(DI), Y13
-	VBROADCASTSS 4(R8), Y14
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
+	VBROADCASTSS 4(DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(R9), Y15
+	VBROADCASTSS 4(SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 4(R10), Y14
+	VBROADCASTSS 4(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VBROADCASTSS 8(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 8(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 8(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VMOVUPS      192(DI), Y12
-	VMOVUPS      224(DI), Y13
-	VBROADCASTSS 12(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 12(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 12(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	SUBQ         $0x04, AX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
 	JGE          loop
 
 tail:
-	ADDQ $0x04, AX
+	ADDQ $0x02, CX
 	JE   done
 
 one:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	DECQ         AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
 	JNE          one
 
 done:
-	ADDQ    DX, R8
-	ADDQ    DX, R9
-	ADDQ    DX, R10
-	DECQ    BX
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
 	JNE     line
 	MOVQ    c+48(FP), AX
 	VADDPS  (AX), Y0, Y0
@@ -1642,26 +6936,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func convWeights32_4(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// func convWeights4x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 // Requires: AVX, FMA3
-TEXT ·convWeights32_4(SB), NOSPLIT, $0-56
-	MOVQ    lines+0(FP), BX
-	MOVQ    width+8(FP), CX
-	MOVQ    x+16(FP), SI
-	MOVQ    pitch+24(FP), DX
-	MOVQ    b+40(FP), DI
-	MOVQ    off+32(FP), AX
-	MOVLQSX (AX), R8
-	LEAQ    (SI)(R8*4), R8
-	MOVLQSX 4(AX), R9
-	LEAQ    (SI)(R9*4), R9
-	MOVLQSX 8(AX), R10
-	LEAQ    (SI)(R10*4), R10
-	MOVLQSX 12(AX), R11
-	LEAQ    (SI)(R11*4), R11
-	MOVQ    CX, AX
-	SHLQ    $0x02, AX
-	SUBQ    AX, DX
+TEXT ·convWeights4x2x8(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -1672,108 +6961,74 @@ TEXT ·convWeights32_4(SB), NOSPLIT, $0-56
 	VXORPS  Y7, Y7, Y7
 
 line:
-	MOVQ CX, AX
-	SUBQ $0x04, AX
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
 	JL   tail
 
 loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VMOVUPS      64(DI), Y12
-	VMOVUPS      96(DI), Y13
-	VBROADCASTSS 4(R8), Y14
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
+	VBROADCASTSS 4(DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(R9), Y15
+	VBROADCASTSS 4(SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 4(R10), Y14
+	VBROADCASTSS 4(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 4(R11), Y15
+	VBROADCASTSS 4(R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VBROADCASTSS 8(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 8(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 8(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 8(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VMOVUPS      192(DI), Y12
-	VMOVUPS      224(DI), Y13
-	VBROADCASTSS 12(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 12(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 12(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	ADDQ         $0x10, R11
-	SUBQ         $0x04, AX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
 	JGE          loop
 
 tail:
-	ADDQ $0x04, AX
+	ADDQ $0x02, CX
 	JE   done
 
 one:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	DECQ         AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
 	JNE          one
 
 done:
-	ADDQ    DX, R8
-	ADDQ    DX, R9
-	ADDQ    DX, R10
-	ADDQ    DX, R11
-	DECQ    BX
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
 	JNE     line
 	MOVQ    c+48(FP), AX
 	VADDPS  (AX), Y0, Y0
@@ -1795,28 +7050,23 @@ done:
 	VZEROUPPER
 	RET
 
-// func convWeights32_5(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// func convWeights5x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 // Requires: AVX, FMA3
-TEXT ·convWeights32_5(SB), NOSPLIT, $0-56
-	MOVQ    lines+0(FP), BX
-	MOVQ    width+8(FP), CX
-	MOVQ    x+16(FP), SI
-	MOVQ    pitch+24(FP), DX
-	MOVQ    b+40(FP), DI
-	MOVQ    off+32(FP), AX
-	MOVLQSX (AX), R8
-	LEAQ    (SI)(R8*4), R8
-	MOVLQSX 4(AX), R9
-	LEAQ    (SI)(R9*4), R9
-	MOVLQSX 8(AX), R10
-	LEAQ    (SI)(R10*4), R10
-	MOVLQSX 12(AX), R11
-	LEAQ    (SI)(R11*4), R11
-	MOVLQSX 16(AX), R12
-	LEAQ    (SI)(R12*4), R12
-	MOVQ    CX, AX
-	SHLQ    $0x02, AX
-	SUBQ    AX, DX
+TEXT ·convWeights5x2x8(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -1829,126 +7079,83 @@ TEXT ·convWeights32_5(SB), NOSPLIT, $0-56
 	VXORPS  Y9, Y9, Y9
 
 line:
-	MOVQ CX, AX
-	SUBQ $0x04, AX
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
 	JL   tail
 
 loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VMOVUPS      64(DI), Y12
-	VMOVUPS      96(DI), Y13
-	VBROADCASTSS 4(R8), Y14
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
+	VBROADCASTSS 4(DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(R9), Y15
+	VBROADCASTSS 4(SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 4(R10), Y14
+	VBROADCASTSS 4(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 4(R11), Y15
+	VBROADCASTSS 4(R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS 4(R12), Y14
+	VBROADCASTSS 4(R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VBROADCASTSS 8(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 8(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 8(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 8(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS 8(R12), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VMOVUPS      192(DI), Y12
-	VMOVUPS      224(DI), Y13
-	VBROADCASTSS 12(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 12(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 12(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS 12(R12), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	ADDQ         $0x10, R11
-	ADDQ         $0x10, R12
-	SUBQ         $0x04, AX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
 	JGE          loop
 
 tail:
-	ADDQ $0x04, AX
+	ADDQ $0x02, CX
 	JE   done
 
 one:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	ADDQ         $0x04, R12
-	DECQ         AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
 	JNE          one
 
 done:
-	ADDQ    DX, R8
-	ADDQ    DX, R9
-	ADDQ    DX, R10
-	ADDQ    DX, R11
-	ADDQ    DX, R12
-	DECQ    BX
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
 	JNE     line
 	MOVQ    c+48(FP), AX
 	VADDPS  (AX), Y0, Y0
@@ -1974,30 +7181,25 @@ done:
 	VZEROUPPER
 	RET
 
-// func convWeights32_6(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// func convWeights6x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 // Requires: AVX, FMA3
-TEXT ·convWeights32_6(SB), NOSPLIT, $0-56
-	MOVQ    lines+0(FP), BX
-	MOVQ    width+8(FP), CX
-	MOVQ    x+16(FP), SI
-	MOVQ    pitch+24(FP), DX
-	MOVQ    b+40(FP), DI
-	MOVQ    off+32(FP), AX
-	MOVLQSX (AX), R8
-	LEAQ    (SI)(R8*4), R8
-	MOVLQSX 4(AX), R9
-	LEAQ    (SI)(R9*4), R9
-	MOVLQSX 8(AX), R10
-	LEAQ    (SI)(R10*4), R10
-	MOVLQSX 12(AX), R11
-	LEAQ    (SI)(R11*4), R11
-	MOVLQSX 16(AX), R12
-	LEAQ    (SI)(R12*4), R12
-	MOVLQSX 20(AX), R13
-	LEAQ    (SI)(R13*4), R13
-	MOVQ    CX, AX
-	SHLQ    $0x02, AX
-	SUBQ    AX, DX
+TEXT ·convWeights6x2x8(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
 	VXORPS  Y0, Y0, Y0
 	VXORPS  Y1, Y1, Y1
 	VXORPS  Y2, Y2, Y2
@@ -2012,144 +7214,92 @@ TEXT ·convWeights32_6(SB), NOSPLIT, $0-56
 	VXORPS  Y11, Y11, Y11
 
 line:
-	MOVQ CX, AX
-	SUBQ $0x04, AX
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
 	JL   tail
 
 loop:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R13), Y15
+	VBROADCASTSS (R10)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
-	VMOVUPS      64(DI), Y12
-	VMOVUPS      96(DI), Y13
-	VBROADCASTSS 4(R8), Y14
+	VMOVUPS      64(BX), Y12
+	VMOVUPS      96(BX), Y13
+	VBROADCASTSS 4(DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 4(R9), Y15
+	VBROADCASTSS 4(SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 4(R10), Y14
+	VBROADCASTSS 4(DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 4(R11), Y15
+	VBROADCASTSS 4(R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS 4(R12), Y14
+	VBROADCASTSS 4(R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 4(R13), Y15
+	VBROADCASTSS 4(R10)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
-	VMOVUPS      128(DI), Y12
-	VMOVUPS      160(DI), Y13
-	VBROADCASTSS 8(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 8(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 8(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 8(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS 8(R12), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 8(R13), Y15
-	VFMADD231PS  Y12, Y15, Y10
-	VFMADD231PS  Y13, Y15, Y11
-	VMOVUPS      192(DI), Y12
-	VMOVUPS      224(DI), Y13
-	VBROADCASTSS 12(R8), Y14
-	VFMADD231PS  Y12, Y14, Y0
-	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS 12(R9), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS 12(R10), Y14
-	VFMADD231PS  Y12, Y14, Y4
-	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS 12(R11), Y15
-	VFMADD231PS  Y12, Y15, Y6
-	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS 12(R12), Y14
-	VFMADD231PS  Y12, Y14, Y8
-	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS 12(R13), Y15
-	VFMADD231PS  Y12, Y15, Y10
-	VFMADD231PS  Y13, Y15, Y11
-	ADDQ         $0x00000100, DI
-	ADDQ         $0x10, R8
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R10
-	ADDQ         $0x10, R11
-	ADDQ         $0x10, R12
-	ADDQ         $0x10, R13
-	SUBQ         $0x04, AX
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
 	JGE          loop
 
 tail:
-	ADDQ $0x04, AX
+	ADDQ $0x02, CX
 	JE   done
 
 one:
-	VMOVUPS      (DI), Y12
-	VMOVUPS      32(DI), Y13
-	VBROADCASTSS (R8), Y14
+	VMOVUPS      (BX), Y12
+	VMOVUPS      32(BX), Y13
+	VBROADCASTSS (DX)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y0
 	VFMADD231PS  Y13, Y14, Y1
-	VBROADCASTSS (R9), Y15
+	VBROADCASTSS (SI)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y2
 	VFMADD231PS  Y13, Y15, Y3
-	VBROADCASTSS (R10), Y14
+	VBROADCASTSS (DI)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y4
 	VFMADD231PS  Y13, Y14, Y5
-	VBROADCASTSS (R11), Y15
+	VBROADCASTSS (R8)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y6
 	VFMADD231PS  Y13, Y15, Y7
-	VBROADCASTSS (R12), Y14
+	VBROADCASTSS (R9)(AX*1), Y14
 	VFMADD231PS  Y12, Y14, Y8
 	VFMADD231PS  Y13, Y14, Y9
-	VBROADCASTSS (R13), Y15
+	VBROADCASTSS (R10)(AX*1), Y15
 	VFMADD231PS  Y12, Y15, Y10
 	VFMADD231PS  Y13, Y15, Y11
-	ADDQ         $0x00000040, DI
-	ADDQ         $0x04, R8
-	ADDQ         $0x04, R9
-	ADDQ         $0x04, R10
-	ADDQ         $0x04, R11
-	ADDQ         $0x04, R12
-	ADDQ         $0x04, R13
-	DECQ         AX
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
 	JNE          one
 
 done:
-	ADDQ    DX, R8
-	ADDQ    DX, R9
-	ADDQ    DX, R10
-	ADDQ    DX, R11
-	ADDQ    DX, R12
-	ADDQ    DX, R13
-	DECQ    BX
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
 	JNE     line
 	MOVQ    c+48(FP), AX
 	VADDPS  (AX), Y0, Y0
@@ -2179,9 +7329,5488 @@ done:
 	VZEROUPPER
 	RET
 
-// func conv32_9(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int, masks *[16]int32)
+// func convWeights1x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights1x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VZEROUPPER
+	RET
+
+// func convWeights2x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights2x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights3x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights3x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights4x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights4x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights5x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights5x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights6x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights6x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights7x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights7x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights8x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights8x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights9x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights9x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights10x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights10x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVLQSX 36(BX), R14
+	LEAQ    (CX)(R14*4), R14
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z9
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R14)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z9
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z9
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights11x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights11x1x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVLQSX 36(BX), R14
+	LEAQ    (CX)(R14*4), R14
+	MOVLQSX 40(BX), R15
+	LEAQ    (CX)(R15*4), R15
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z9
+	VBROADCASTSS (R15)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z10
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R14)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z9
+	VBROADCASTSS 4(R15)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z10
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z0
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z1
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z4
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z6
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z29, Z31, Z9
+	VBROADCASTSS (R15)(AX*1), Z30
+	VFMADD231PS  Z29, Z30, Z10
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights1x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights1x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights2x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights2x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights3x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights3x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights4x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights4x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights5x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights5x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights6x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights6x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights7x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights7x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights8x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights8x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights9x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights9x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights10x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights10x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVLQSX 36(BX), R14
+	LEAQ    (CX)(R14*4), R14
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 4(R14)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights11x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights11x2x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVLQSX 36(BX), R14
+	LEAQ    (CX)(R14*4), R14
+	MOVLQSX 40(BX), R15
+	LEAQ    (CX)(R15*4), R15
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS (R15)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS 4(R14)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS 4(R15)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z28
+	VMOVUPS      64(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z0
+	VFMADD231PS  Z29, Z30, Z1
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z2
+	VFMADD231PS  Z29, Z31, Z3
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z4
+	VFMADD231PS  Z29, Z30, Z5
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z8
+	VFMADD231PS  Z29, Z30, Z9
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z12
+	VFMADD231PS  Z29, Z30, Z13
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z16
+	VFMADD231PS  Z29, Z30, Z17
+	VBROADCASTSS (R14)(AX*1), Z31
+	VFMADD231PS  Z28, Z31, Z18
+	VFMADD231PS  Z29, Z31, Z19
+	VBROADCASTSS (R15)(AX*1), Z30
+	VFMADD231PS  Z28, Z30, Z20
+	VFMADD231PS  Z29, Z30, Z21
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VADDPS  1280(AX), Z20, Z20
+	VMOVUPS Z20, 1280(AX)
+	VADDPS  1344(AX), Z21, Z21
+	VMOVUPS Z21, 1344(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights1x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights1x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights2x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights2x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights3x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights3x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights4x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights4x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights5x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights5x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights6x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights6x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights7x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights7x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VADDPS  1280(AX), Z20, Z20
+	VMOVUPS Z20, 1280(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights8x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights8x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VADDPS  1280(AX), Z20, Z20
+	VMOVUPS Z20, 1280(AX)
+	VADDPS  1344(AX), Z21, Z21
+	VMOVUPS Z21, 1344(AX)
+	VADDPS  1408(AX), Z22, Z22
+	VMOVUPS Z22, 1408(AX)
+	VADDPS  1472(AX), Z23, Z23
+	VMOVUPS Z23, 1472(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights9x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights9x3x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 28(BX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 32(BX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z26, Z26, Z26
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z24
+	VFMADD231PS  Z28, Z30, Z25
+	VFMADD231PS  Z29, Z30, Z26
+	VMOVUPS      192(BX), Z27
+	VMOVUPS      256(BX), Z28
+	VMOVUPS      320(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS 4(R12)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 4(R13)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z24
+	VFMADD231PS  Z28, Z30, Z25
+	VFMADD231PS  Z29, Z30, Z26
+	ADDQ         $0x00000180, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z27
+	VMOVUPS      64(BX), Z28
+	VMOVUPS      128(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z0
+	VFMADD231PS  Z28, Z30, Z1
+	VFMADD231PS  Z29, Z30, Z2
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z3
+	VFMADD231PS  Z28, Z31, Z4
+	VFMADD231PS  Z29, Z31, Z5
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z6
+	VFMADD231PS  Z28, Z30, Z7
+	VFMADD231PS  Z29, Z30, Z8
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z9
+	VFMADD231PS  Z28, Z31, Z10
+	VFMADD231PS  Z29, Z31, Z11
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z12
+	VFMADD231PS  Z28, Z30, Z13
+	VFMADD231PS  Z29, Z30, Z14
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z15
+	VFMADD231PS  Z28, Z31, Z16
+	VFMADD231PS  Z29, Z31, Z17
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z18
+	VFMADD231PS  Z28, Z30, Z19
+	VFMADD231PS  Z29, Z30, Z20
+	VBROADCASTSS (R12)(AX*1), Z31
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS (R13)(AX*1), Z30
+	VFMADD231PS  Z27, Z30, Z24
+	VFMADD231PS  Z28, Z30, Z25
+	VFMADD231PS  Z29, Z30, Z26
+	ADDQ         $0x000000c0, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VADDPS  1280(AX), Z20, Z20
+	VMOVUPS Z20, 1280(AX)
+	VADDPS  1344(AX), Z21, Z21
+	VMOVUPS Z21, 1344(AX)
+	VADDPS  1408(AX), Z22, Z22
+	VMOVUPS Z22, 1408(AX)
+	VADDPS  1472(AX), Z23, Z23
+	VMOVUPS Z23, 1472(AX)
+	VADDPS  1536(AX), Z24, Z24
+	VMOVUPS Z24, 1536(AX)
+	VADDPS  1600(AX), Z25, Z25
+	VMOVUPS Z25, 1600(AX)
+	VADDPS  1664(AX), Z26, Z26
+	VMOVUPS Z26, 1664(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights1x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights1x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights2x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights2x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights3x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights3x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights4x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights4x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights5x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights5x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights6x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights6x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z20
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z20
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z20
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VADDPS  1280(AX), Z20, Z20
+	VMOVUPS Z20, 1280(AX)
+	VADDPS  1344(AX), Z21, Z21
+	VMOVUPS Z21, 1344(AX)
+	VADDPS  1408(AX), Z22, Z22
+	VMOVUPS Z22, 1408(AX)
+	VADDPS  1472(AX), Z23, Z23
+	VMOVUPS Z23, 1472(AX)
+	VZEROUPPER
+	RET
+
+// func convWeights7x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+// Requires: AVX, AVX512F
+TEXT ·convWeights7x4x16(SB), NOSPLIT, $0-56
+	MOVQ    x+16(FP), CX
+	MOVQ    off+32(FP), BX
+	MOVLQSX (BX), DX
+	LEAQ    (CX)(DX*4), DX
+	MOVLQSX 4(BX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 8(BX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 12(BX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 16(BX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 20(BX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 24(BX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVQ    b+40(FP), BX
+	XORQ    AX, AX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	VPXORD  Z9, Z9, Z9
+	VPXORD  Z10, Z10, Z10
+	VPXORD  Z11, Z11, Z11
+	VPXORD  Z12, Z12, Z12
+	VPXORD  Z13, Z13, Z13
+	VPXORD  Z14, Z14, Z14
+	VPXORD  Z15, Z15, Z15
+	VPXORD  Z16, Z16, Z16
+	VPXORD  Z17, Z17, Z17
+	VPXORD  Z18, Z18, Z18
+	VPXORD  Z19, Z19, Z19
+	VPXORD  Z20, Z20, Z20
+	VPXORD  Z21, Z21, Z21
+	VPXORD  Z22, Z22, Z22
+	VPXORD  Z23, Z23, Z23
+	VPXORD  Z24, Z24, Z24
+	VPXORD  Z25, Z25, Z25
+	VPXORD  Z26, Z26, Z26
+	VPXORD  Z27, Z27, Z27
+
+line:
+	MOVQ width+8(FP), CX
+	SUBQ $0x02, CX
+	JL   tail
+
+loop:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z20
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z24
+	VFMADD231PS  Z27, Z30, Z25
+	VFMADD231PS  Z28, Z30, Z26
+	VFMADD231PS  Z29, Z30, Z27
+	VMOVUPS      256(BX), Z26
+	VMOVUPS      320(BX), Z27
+	VMOVUPS      384(BX), Z28
+	VMOVUPS      448(BX), Z29
+	VBROADCASTSS 4(DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS 4(SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS 4(DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS 4(R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS 4(R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS 4(R10)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z20
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS 4(R11)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z24
+	VFMADD231PS  Z27, Z30, Z25
+	VFMADD231PS  Z28, Z30, Z26
+	VFMADD231PS  Z29, Z30, Z27
+	ADDQ         $0x00000200, BX
+	ADDQ         $0x08, AX
+	SUBQ         $0x02, CX
+	JGE          loop
+
+tail:
+	ADDQ $0x02, CX
+	JE   done
+
+one:
+	VMOVUPS      (BX), Z26
+	VMOVUPS      64(BX), Z27
+	VMOVUPS      128(BX), Z28
+	VMOVUPS      192(BX), Z29
+	VBROADCASTSS (DX)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z0
+	VFMADD231PS  Z27, Z30, Z1
+	VFMADD231PS  Z28, Z30, Z2
+	VFMADD231PS  Z29, Z30, Z3
+	VBROADCASTSS (SI)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z4
+	VFMADD231PS  Z27, Z31, Z5
+	VFMADD231PS  Z28, Z31, Z6
+	VFMADD231PS  Z29, Z31, Z7
+	VBROADCASTSS (DI)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z8
+	VFMADD231PS  Z27, Z30, Z9
+	VFMADD231PS  Z28, Z30, Z10
+	VFMADD231PS  Z29, Z30, Z11
+	VBROADCASTSS (R8)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z12
+	VFMADD231PS  Z27, Z31, Z13
+	VFMADD231PS  Z28, Z31, Z14
+	VFMADD231PS  Z29, Z31, Z15
+	VBROADCASTSS (R9)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z16
+	VFMADD231PS  Z27, Z30, Z17
+	VFMADD231PS  Z28, Z30, Z18
+	VFMADD231PS  Z29, Z30, Z19
+	VBROADCASTSS (R10)(AX*1), Z31
+	VFMADD231PS  Z26, Z31, Z20
+	VFMADD231PS  Z27, Z31, Z21
+	VFMADD231PS  Z28, Z31, Z22
+	VFMADD231PS  Z29, Z31, Z23
+	VBROADCASTSS (R11)(AX*1), Z30
+	VFMADD231PS  Z26, Z30, Z24
+	VFMADD231PS  Z27, Z30, Z25
+	VFMADD231PS  Z28, Z30, Z26
+	VFMADD231PS  Z29, Z30, Z27
+	ADDQ         $0x00000100, BX
+	ADDQ         $0x04, AX
+	DECQ         CX
+	JNE          one
+
+done:
+	ADDQ    pitch+24(FP), AX
+	MOVQ    width+8(FP), CX
+	SHLQ    $0x02, CX
+	SUBQ    CX, AX
+	DECQ    lines+0(FP)
+	JNE     line
+	MOVQ    c+48(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VADDPS  576(AX), Z9, Z9
+	VMOVUPS Z9, 576(AX)
+	VADDPS  640(AX), Z10, Z10
+	VMOVUPS Z10, 640(AX)
+	VADDPS  704(AX), Z11, Z11
+	VMOVUPS Z11, 704(AX)
+	VADDPS  768(AX), Z12, Z12
+	VMOVUPS Z12, 768(AX)
+	VADDPS  832(AX), Z13, Z13
+	VMOVUPS Z13, 832(AX)
+	VADDPS  896(AX), Z14, Z14
+	VMOVUPS Z14, 896(AX)
+	VADDPS  960(AX), Z15, Z15
+	VMOVUPS Z15, 960(AX)
+	VADDPS  1024(AX), Z16, Z16
+	VMOVUPS Z16, 1024(AX)
+	VADDPS  1088(AX), Z17, Z17
+	VMOVUPS Z17, 1088(AX)
+	VADDPS  1152(AX), Z18, Z18
+	VMOVUPS Z18, 1152(AX)
+	VADDPS  1216(AX), Z19, Z19
+	VMOVUPS Z19, 1216(AX)
+	VADDPS  1280(AX), Z20, Z20
+	VMOVUPS Z20, 1280(AX)
+	VADDPS  1344(AX), Z21, Z21
+	VMOVUPS Z21, 1344(AX)
+	VADDPS  1408(AX), Z22, Z22
+	VMOVUPS Z22, 1408(AX)
+	VADDPS  1472(AX), Z23, Z23
+	VMOVUPS Z23, 1472(AX)
+	VADDPS  1536(AX), Z24, Z24
+	VMOVUPS Z24, 1536(AX)
+	VADDPS  1600(AX), Z25, Z25
+	VMOVUPS Z25, 1600(AX)
+	VADDPS  1664(AX), Z26, Z26
+	VMOVUPS Z26, 1664(AX)
+	VADDPS  1728(AX), Z27, Z27
+	VMOVUPS Z27, 1728(AX)
+	VZEROUPPER
+	RET
+
+// func convNinex8(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·conv32_9(SB), NOSPLIT, $0-64
+TEXT ·convNinex8(SB), NOSPLIT, $0-56
 	MOVQ         b+8(FP), CX
 	MOVQ         off+24(FP), DX
 	MOVLQSX      (DX), SI
@@ -2241,13 +12870,16 @@ tile:
 	MOVLQSX     12(DX), CX
 	LEAQ        (R15)(AX*4), R15
 	LEAQ        (R15)(CX*4), CX
-	MOVLQSX     16(DX), AX
-	CMPQ        AX, $0x50
+	CMPL        16(DX), $0x00080008
 	JE          full
-	SHLQ        $0x06, AX
-	ADDQ        masks+56(FP), AX
-	VMOVUPS     (AX), Y11
-	VMOVUPS     32(AX), Y12
+	MOVWQZX     16(DX), AX
+	NEGQ        AX
+	LEAQ        convLanes<>+0(SB), R14
+	VMOVUPS     32(R14)(AX*4), Y11
+	MOVWQZX     18(DX), AX
+	NEGQ        AX
+	LEAQ        convLanes<>+0(SB), R14
+	VMOVUPS     32(R14)(AX*4), Y12
 	CMPQ        acc+32(FP), $0x00
 	JE          maskedStore
 	VMASKMOVPS  (R15), Y11, Y13
@@ -2277,9 +12909,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func convDots32_9(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int, unused int, masks *[16]int32)
+// func convDots9x8(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int)
 // Requires: AVX, FMA3
-TEXT ·convDots32_9(SB), NOSPLIT, $0-64
+TEXT ·convDots9x8(SB), NOSPLIT, $0-48
 	MOVQ    b+0(FP), CX
 	MOVQ    off+16(FP), DX
 	MOVLQSX (DX), SI
@@ -2316,14 +12948,16 @@ tile:
 	MOVLQSX     8(DX), AX
 	LEAQ        (R15)(AX*4), R15
 	MOVLQSX     12(DX), CX
-	MOVLQSX     (DX), AX
-	CMPL        16(DX), $0x50
+	CMPL        16(DX), $0x00080008
 	JE          full
-	MOVLQSX     16(DX), AX
-	SHLQ        $0x06, AX
-	ADDQ        masks+56(FP), AX
-	VMOVUPS     (AX), Y11
-	VMOVUPS     32(AX), Y12
+	MOVWQZX     16(DX), AX
+	NEGQ        AX
+	LEAQ        convLanes<>+0(SB), R14
+	VMOVUPS     32(R14)(AX*4), Y11
+	MOVWQZX     18(DX), AX
+	NEGQ        AX
+	LEAQ        convLanes<>+0(SB), R14
+	VMOVUPS     32(R14)(AX*4), Y12
 	VMASKMOVPS  (R15), Y11, Y9
 	VMASKMOVPS  (R15)(CX*4), Y12, Y10
 	MOVLQSX     (DX), AX
@@ -2370,6 +13004,7 @@ tile:
 full:
 	VMOVUPS     (R15), Y9
 	VMOVUPS     (R15)(CX*4), Y10
+	MOVLQSX     (DX), AX
 	MOVLQSX     4(DX), CX
 	ADDQ        AX, CX
 	VFMADD231PS (SI)(AX*4), Y9, Y0
@@ -2414,6 +13049,250 @@ next:
 	VMOVUPS Y7, 224(R15)
 	VADDPS  256(R15), Y8, Y8
 	VMOVUPS Y8, 256(R15)
+	VZEROUPPER
+	RET
+
+// func convNinex16(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·convNinex16(SB), NOSPLIT, $0-56
+	MOVQ         b+8(FP), CX
+	MOVQ         off+24(FP), DX
+	MOVLQSX      (DX), SI
+	LEAQ         (CX)(SI*4), SI
+	MOVLQSX      4(DX), DI
+	LEAQ         (CX)(DI*4), DI
+	MOVLQSX      8(DX), R8
+	LEAQ         (CX)(R8*4), R8
+	MOVLQSX      12(DX), R9
+	LEAQ         (CX)(R9*4), R9
+	MOVLQSX      16(DX), R10
+	LEAQ         (CX)(R10*4), R10
+	MOVLQSX      20(DX), R11
+	LEAQ         (CX)(R11*4), R11
+	MOVLQSX      24(DX), R12
+	LEAQ         (CX)(R12*4), R12
+	MOVLQSX      28(DX), R13
+	LEAQ         (CX)(R13*4), R13
+	MOVLQSX      32(DX), BX
+	LEAQ         (CX)(BX*4), BX
+	MOVQ         a+0(FP), CX
+	VBROADCASTSS (CX), Z0
+	VBROADCASTSS 4(CX), Z1
+	VBROADCASTSS 8(CX), Z2
+	VBROADCASTSS 12(CX), Z3
+	VBROADCASTSS 16(CX), Z4
+	VBROADCASTSS 20(CX), Z5
+	VBROADCASTSS 24(CX), Z6
+	VBROADCASTSS 28(CX), Z7
+	VBROADCASTSS 32(CX), Z8
+	MOVQ         tiles+40(FP), DX
+
+tile:
+	MOVQ        c+16(FP), R15
+	MOVLQSX     (DX), AX
+	MOVLQSX     4(DX), CX
+	ADDQ        AX, CX
+	VMULPS      (SI)(AX*4), Z0, Z9
+	VMULPS      (SI)(CX*4), Z0, Z10
+	VFMADD231PS (DI)(AX*4), Z1, Z9
+	VFMADD231PS (DI)(CX*4), Z1, Z10
+	VFMADD231PS (R8)(AX*4), Z2, Z9
+	VFMADD231PS (R8)(CX*4), Z2, Z10
+	VFMADD231PS (R9)(AX*4), Z3, Z9
+	VFMADD231PS (R9)(CX*4), Z3, Z10
+	VFMADD231PS (R10)(AX*4), Z4, Z9
+	VFMADD231PS (R10)(CX*4), Z4, Z10
+	VFMADD231PS (R11)(AX*4), Z5, Z9
+	VFMADD231PS (R11)(CX*4), Z5, Z10
+	VFMADD231PS (R12)(AX*4), Z6, Z9
+	VFMADD231PS (R12)(CX*4), Z6, Z10
+	VFMADD231PS (R13)(AX*4), Z7, Z9
+	VFMADD231PS (R13)(CX*4), Z7, Z10
+	VFMADD231PS (BX)(AX*4), Z8, Z9
+	VFMADD231PS (BX)(CX*4), Z8, Z10
+	MOVLQSX     8(DX), AX
+	MOVLQSX     12(DX), CX
+	LEAQ        (R15)(AX*4), R15
+	LEAQ        (R15)(CX*4), CX
+	CMPL        16(DX), $0x00100010
+	JE          full
+	MOVWQZX     16(DX), AX
+	MOVQ        $-1, R14
+	BZHIQ       AX, R14, R14
+	KMOVW       R14, K1
+	MOVWQZX     18(DX), AX
+	MOVQ        $-1, R14
+	BZHIQ       AX, R14, R14
+	KMOVW       R14, K2
+	CMPQ        acc+32(FP), $0x00
+	JE          maskedStore
+	VMOVUPS.Z   (R15), K1, Z13
+	VADDPS      Z13, Z9, Z9
+	VMOVUPS.Z   (CX), K2, Z13
+	VADDPS      Z13, Z10, Z10
+
+maskedStore:
+	VMOVUPS Z9, K1, (R15)
+	VMOVUPS Z10, K2, (CX)
+	JMP     next
+
+full:
+	CMPQ   acc+32(FP), $0x00
+	JE     store
+	VADDPS (R15), Z9, Z9
+	VADDPS (CX), Z10, Z10
+
+store:
+	VMOVUPS Z9, (R15)
+	VMOVUPS Z10, (CX)
+
+next:
+	ADDQ $0x14, DX
+	DECQ n+48(FP)
+	JNE  tile
+	VZEROUPPER
+	RET
+
+// func convDots9x16(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·convDots9x16(SB), NOSPLIT, $0-48
+	MOVQ    b+0(FP), CX
+	MOVQ    off+16(FP), DX
+	MOVLQSX (DX), SI
+	LEAQ    (CX)(SI*4), SI
+	MOVLQSX 4(DX), DI
+	LEAQ    (CX)(DI*4), DI
+	MOVLQSX 8(DX), R8
+	LEAQ    (CX)(R8*4), R8
+	MOVLQSX 12(DX), R9
+	LEAQ    (CX)(R9*4), R9
+	MOVLQSX 16(DX), R10
+	LEAQ    (CX)(R10*4), R10
+	MOVLQSX 20(DX), R11
+	LEAQ    (CX)(R11*4), R11
+	MOVLQSX 24(DX), R12
+	LEAQ    (CX)(R12*4), R12
+	MOVLQSX 28(DX), R13
+	LEAQ    (CX)(R13*4), R13
+	MOVLQSX 32(DX), BX
+	LEAQ    (CX)(BX*4), BX
+	VPXORD  Z0, Z0, Z0
+	VPXORD  Z1, Z1, Z1
+	VPXORD  Z2, Z2, Z2
+	VPXORD  Z3, Z3, Z3
+	VPXORD  Z4, Z4, Z4
+	VPXORD  Z5, Z5, Z5
+	VPXORD  Z6, Z6, Z6
+	VPXORD  Z7, Z7, Z7
+	VPXORD  Z8, Z8, Z8
+	MOVQ    tiles+32(FP), DX
+
+tile:
+	MOVQ        c+8(FP), R15
+	MOVLQSX     8(DX), AX
+	LEAQ        (R15)(AX*4), R15
+	MOVLQSX     12(DX), CX
+	CMPL        16(DX), $0x00100010
+	JE          full
+	MOVWQZX     16(DX), AX
+	MOVQ        $-1, R14
+	BZHIQ       AX, R14, R14
+	KMOVW       R14, K1
+	MOVWQZX     18(DX), AX
+	MOVQ        $-1, R14
+	BZHIQ       AX, R14, R14
+	KMOVW       R14, K2
+	VMOVUPS.Z   (R15), K1, Z9
+	VMOVUPS.Z   (R15)(CX*4), K2, Z10
+	MOVLQSX     (DX), AX
+	MOVLQSX     4(DX), CX
+	ADDQ        AX, CX
+	VMOVUPS.Z   (SI)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z0
+	VMOVUPS.Z   (SI)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z0
+	VMOVUPS.Z   (DI)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z1
+	VMOVUPS.Z   (DI)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z1
+	VMOVUPS.Z   (R8)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z2
+	VMOVUPS.Z   (R8)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z2
+	VMOVUPS.Z   (R9)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z3
+	VMOVUPS.Z   (R9)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z3
+	VMOVUPS.Z   (R10)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z4
+	VMOVUPS.Z   (R10)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z4
+	VMOVUPS.Z   (R11)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z5
+	VMOVUPS.Z   (R11)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z5
+	VMOVUPS.Z   (R12)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z6
+	VMOVUPS.Z   (R12)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z6
+	VMOVUPS.Z   (R13)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z7
+	VMOVUPS.Z   (R13)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z7
+	VMOVUPS.Z   (BX)(AX*4), K1, Z13
+	VFMADD231PS Z13, Z9, Z8
+	VMOVUPS.Z   (BX)(CX*4), K2, Z13
+	VFMADD231PS Z13, Z10, Z8
+	JMP         next
+
+full:
+	VMOVUPS     (R15), Z9
+	VMOVUPS     (R15)(CX*4), Z10
+	MOVLQSX     (DX), AX
+	MOVLQSX     4(DX), CX
+	ADDQ        AX, CX
+	VFMADD231PS (SI)(AX*4), Z9, Z0
+	VFMADD231PS (SI)(CX*4), Z10, Z0
+	VFMADD231PS (DI)(AX*4), Z9, Z1
+	VFMADD231PS (DI)(CX*4), Z10, Z1
+	VFMADD231PS (R8)(AX*4), Z9, Z2
+	VFMADD231PS (R8)(CX*4), Z10, Z2
+	VFMADD231PS (R9)(AX*4), Z9, Z3
+	VFMADD231PS (R9)(CX*4), Z10, Z3
+	VFMADD231PS (R10)(AX*4), Z9, Z4
+	VFMADD231PS (R10)(CX*4), Z10, Z4
+	VFMADD231PS (R11)(AX*4), Z9, Z5
+	VFMADD231PS (R11)(CX*4), Z10, Z5
+	VFMADD231PS (R12)(AX*4), Z9, Z6
+	VFMADD231PS (R12)(CX*4), Z10, Z6
+	VFMADD231PS (R13)(AX*4), Z9, Z7
+	VFMADD231PS (R13)(CX*4), Z10, Z7
+	VFMADD231PS (BX)(AX*4), Z9, Z8
+	VFMADD231PS (BX)(CX*4), Z10, Z8
+
+next:
+	ADDQ    $0x14, DX
+	DECQ    n+40(FP)
+	JNE     tile
+	MOVQ    sums+24(FP), R15
+	VADDPS  (R15), Z0, Z0
+	VMOVUPS Z0, (R15)
+	VADDPS  64(R15), Z1, Z1
+	VMOVUPS Z1, 64(R15)
+	VADDPS  128(R15), Z2, Z2
+	VMOVUPS Z2, 128(R15)
+	VADDPS  192(R15), Z3, Z3
+	VMOVUPS Z3, 192(R15)
+	VADDPS  256(R15), Z4, Z4
+	VMOVUPS Z4, 256(R15)
+	VADDPS  320(R15), Z5, Z5
+	VMOVUPS Z5, 320(R15)
+	VADDPS  384(R15), Z6, Z6
+	VMOVUPS Z6, 384(R15)
+	VADDPS  448(R15), Z7, Z7
+	VMOVUPS Z7, 448(R15)
+	VADDPS  512(R15), Z8, Z8
+	VMOVUPS Z8, 512(R15)
 	VZEROUPPER
 	RET
 
@@ -2532,9 +13411,9 @@ loaded:
 	VZEROUPPER
 	RET
 
-// func copyLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+// func copyLinesx8(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 // Requires: AVX, AVX2
-TEXT ·copyLines32(SB), NOSPLIT, $0-56
+TEXT ·copyLinesx8(SB), NOSPLIT, $0-56
 	MOVQ     lines+0(FP), BX
 	MOVQ     n+8(FP), CX
 	MOVQ     src+16(FP), SI
@@ -2577,9 +13456,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func gatherLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+// func gatherLinesx8(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 // Requires: AVX, AVX2
-TEXT ·gatherLines32(SB), NOSPLIT, $0-56
+TEXT ·gatherLinesx8(SB), NOSPLIT, $0-56
 	MOVQ     lines+0(FP), BX
 	MOVQ     n+8(FP), CX
 	MOVQ     src+16(FP), SI
@@ -2628,9 +13507,9 @@ next:
 	VZEROUPPER
 	RET
 
-// func scatterLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+// func scatterLinesx8(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 // Requires: AVX, AVX2
-TEXT ·scatterLines32(SB), NOSPLIT, $0-56
+TEXT ·scatterLinesx8(SB), NOSPLIT, $0-56
 	MOVQ     lines+0(FP), BX
 	MOVQ     n+8(FP), CX
 	MOVQ     src+16(FP), SI
@@ -2679,5 +13558,264 @@ next:
 	ADDQ R8, DI
 	DECQ BX
 	JNE  line
+	VZEROUPPER
+	RET
+
+// func copyLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·copyLinesx16(SB), NOSPLIT, $0-48
+	MOVQ  lines+0(FP), BX
+	MOVQ  n+8(FP), CX
+	MOVQ  src+16(FP), SI
+	MOVQ  sp+24(FP), DX
+	MOVQ  dst+32(FP), DI
+	MOVQ  dp+40(FP), R8
+	MOVQ  CX, R12
+	DECQ  R12
+	ANDQ  $0x0f, R12
+	INCQ  R12
+	MOVQ  $-1, AX
+	BZHIQ R12, AX, AX
+	KMOVW AX, K1
+	MOVL  $0x55555555, R13
+	LEAQ  (R12)(R12*1), AX
+	BZHIQ AX, R13, R13
+	KMOVW R13, K2
+	SHRQ  $0x10, R13
+	KMOVW R13, K3
+	KMOVW K1, K4
+	KMOVW K2, K5
+	KMOVW K3, K6
+	MOVQ  $0x00000010, R12
+
+line:
+	MOVQ  SI, R10
+	MOVQ  DI, R11
+	MOVQ  CX, R9
+	SUBQ  $0x10, R9
+	JLE   rest
+	MOVQ  $-1, AX
+	BZHIQ R12, AX, AX
+	KMOVW AX, K1
+	MOVL  $0x55555555, R13
+	LEAQ  (R12)(R12*1), AX
+	BZHIQ AX, R13, R13
+	KMOVW R13, K2
+	SHRQ  $0x10, R13
+	KMOVW R13, K3
+
+block:
+	VMOVUPS.Z (R10), K1, Z0
+	VMOVUPS   Z0, K1, (R11)
+	ADDQ      $0x00000040, R10
+	ADDQ      $0x00000040, R11
+	SUBQ      $0x10, R9
+	JG        block
+
+rest:
+	KMOVW     K4, K1
+	KMOVW     K5, K2
+	KMOVW     K6, K3
+	VMOVUPS.Z (R10), K1, Z0
+	VMOVUPS   Z0, K1, (R11)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      BX
+	JNE       line
+	VZEROUPPER
+	RET
+
+DATA convEvens<>+0(SB)/4, $0x00000000
+DATA convEvens<>+4(SB)/4, $0x00000002
+DATA convEvens<>+8(SB)/4, $0x00000004
+DATA convEvens<>+12(SB)/4, $0x00000006
+DATA convEvens<>+16(SB)/4, $0x00000008
+DATA convEvens<>+20(SB)/4, $0x0000000a
+DATA convEvens<>+24(SB)/4, $0x0000000c
+DATA convEvens<>+28(SB)/4, $0x0000000e
+DATA convEvens<>+32(SB)/4, $0x00000010
+DATA convEvens<>+36(SB)/4, $0x00000012
+DATA convEvens<>+40(SB)/4, $0x00000014
+DATA convEvens<>+44(SB)/4, $0x00000016
+DATA convEvens<>+48(SB)/4, $0x00000018
+DATA convEvens<>+52(SB)/4, $0x0000001a
+DATA convEvens<>+56(SB)/4, $0x0000001c
+DATA convEvens<>+60(SB)/4, $0x0000001e
+GLOBL convEvens<>(SB), RODATA|NOPTR, $64
+
+// func gatherLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gatherLinesx16(SB), NOSPLIT, $0-48
+	MOVQ      lines+0(FP), BX
+	MOVQ      n+8(FP), CX
+	MOVQ      src+16(FP), SI
+	MOVQ      sp+24(FP), DX
+	MOVQ      dst+32(FP), DI
+	MOVQ      dp+40(FP), R8
+	VMOVDQU32 convEvens<>+0(SB), Z2
+	MOVQ      CX, R12
+	DECQ      R12
+	ANDQ      $0x0f, R12
+	INCQ      R12
+	MOVQ      $-1, AX
+	BZHIQ     R12, AX, AX
+	KMOVW     AX, K1
+	MOVL      $0x55555555, R13
+	LEAQ      (R12)(R12*1), AX
+	BZHIQ     AX, R13, R13
+	KMOVW     R13, K2
+	SHRQ      $0x10, R13
+	KMOVW     R13, K3
+	KMOVW     K1, K4
+	KMOVW     K2, K5
+	KMOVW     K3, K6
+	MOVQ      $0x00000010, R12
+
+line:
+	MOVQ  SI, R10
+	MOVQ  DI, R11
+	MOVQ  CX, R9
+	SUBQ  $0x10, R9
+	JLE   rest
+	MOVQ  $-1, AX
+	BZHIQ R12, AX, AX
+	KMOVW AX, K1
+	MOVL  $0x55555555, R13
+	LEAQ  (R12)(R12*1), AX
+	BZHIQ AX, R13, R13
+	KMOVW R13, K2
+	SHRQ  $0x10, R13
+	KMOVW R13, K3
+
+block:
+	VMOVUPS.Z (R10), K2, Z0
+	VMOVUPS.Z 64(R10), K3, Z1
+	VPERMT2PS Z1, Z2, Z0
+	VMOVUPS   Z0, K1, (R11)
+	ADDQ      $0x00000080, R10
+	ADDQ      $0x00000040, R11
+	SUBQ      $0x10, R9
+	JG        block
+
+rest:
+	KMOVW     K4, K1
+	KMOVW     K5, K2
+	KMOVW     K6, K3
+	VMOVUPS.Z (R10), K2, Z0
+	VMOVUPS.Z 64(R10), K3, Z1
+	VPERMT2PS Z1, Z2, Z0
+	VMOVUPS   Z0, K1, (R11)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      BX
+	JNE       line
+	VZEROUPPER
+	RET
+
+DATA convLower<>+0(SB)/4, $0x00000000
+DATA convLower<>+4(SB)/4, $0x00000000
+DATA convLower<>+8(SB)/4, $0x00000001
+DATA convLower<>+12(SB)/4, $0x00000001
+DATA convLower<>+16(SB)/4, $0x00000002
+DATA convLower<>+20(SB)/4, $0x00000002
+DATA convLower<>+24(SB)/4, $0x00000003
+DATA convLower<>+28(SB)/4, $0x00000003
+DATA convLower<>+32(SB)/4, $0x00000004
+DATA convLower<>+36(SB)/4, $0x00000004
+DATA convLower<>+40(SB)/4, $0x00000005
+DATA convLower<>+44(SB)/4, $0x00000005
+DATA convLower<>+48(SB)/4, $0x00000006
+DATA convLower<>+52(SB)/4, $0x00000006
+DATA convLower<>+56(SB)/4, $0x00000007
+DATA convLower<>+60(SB)/4, $0x00000007
+GLOBL convLower<>(SB), RODATA|NOPTR, $64
+
+DATA convUpper<>+0(SB)/4, $0x00000008
+DATA convUpper<>+4(SB)/4, $0x00000008
+DATA convUpper<>+8(SB)/4, $0x00000009
+DATA convUpper<>+12(SB)/4, $0x00000009
+DATA convUpper<>+16(SB)/4, $0x0000000a
+DATA convUpper<>+20(SB)/4, $0x0000000a
+DATA convUpper<>+24(SB)/4, $0x0000000b
+DATA convUpper<>+28(SB)/4, $0x0000000b
+DATA convUpper<>+32(SB)/4, $0x0000000c
+DATA convUpper<>+36(SB)/4, $0x0000000c
+DATA convUpper<>+40(SB)/4, $0x0000000d
+DATA convUpper<>+44(SB)/4, $0x0000000d
+DATA convUpper<>+48(SB)/4, $0x0000000e
+DATA convUpper<>+52(SB)/4, $0x0000000e
+DATA convUpper<>+56(SB)/4, $0x0000000f
+DATA convUpper<>+60(SB)/4, $0x0000000f
+GLOBL convUpper<>(SB), RODATA|NOPTR, $64
+
+// func scatterLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·scatterLinesx16(SB), NOSPLIT, $0-48
+	MOVQ      lines+0(FP), BX
+	MOVQ      n+8(FP), CX
+	MOVQ      src+16(FP), SI
+	MOVQ      sp+24(FP), DX
+	MOVQ      dst+32(FP), DI
+	MOVQ      dp+40(FP), R8
+	VMOVDQU32 convLower<>+0(SB), Z2
+	VMOVDQU32 convUpper<>+0(SB), Z3
+	MOVQ      CX, R12
+	DECQ      R12
+	ANDQ      $0x0f, R12
+	INCQ      R12
+	MOVQ      $-1, AX
+	BZHIQ     R12, AX, AX
+	KMOVW     AX, K1
+	MOVL      $0x55555555, R13
+	LEAQ      (R12)(R12*1), AX
+	BZHIQ     AX, R13, R13
+	KMOVW     R13, K2
+	SHRQ      $0x10, R13
+	KMOVW     R13, K3
+	KMOVW     K1, K4
+	KMOVW     K2, K5
+	KMOVW     K3, K6
+	MOVQ      $0x00000010, R12
+
+line:
+	MOVQ  SI, R10
+	MOVQ  DI, R11
+	MOVQ  CX, R9
+	SUBQ  $0x10, R9
+	JLE   rest
+	MOVQ  $-1, AX
+	BZHIQ R12, AX, AX
+	KMOVW AX, K1
+	MOVL  $0x55555555, R13
+	LEAQ  (R12)(R12*1), AX
+	BZHIQ AX, R13, R13
+	KMOVW R13, K2
+	SHRQ  $0x10, R13
+	KMOVW R13, K3
+
+block:
+	VMOVUPS.Z (R10), K1, Z0
+	VPERMPS   Z0, Z2, Z1
+	VPERMPS   Z0, Z3, Z0
+	VMOVUPS   Z1, K2, (R11)
+	VMOVUPS   Z0, K3, 64(R11)
+	ADDQ      $0x00000040, R10
+	ADDQ      $0x00000080, R11
+	SUBQ      $0x10, R9
+	JG        block
+
+rest:
+	KMOVW     K4, K1
+	KMOVW     K5, K2
+	KMOVW     K6, K3
+	VMOVUPS.Z (R10), K1, Z0
+	VPERMPS   Z0, Z2, Z1
+	VPERMPS   Z0, Z3, Z0
+	VMOVUPS   Z1, K2, (R11)
+	VMOVUPS   Z0, K3, 64(R11)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      BX
+	JNE       line
 	VZEROUPPER
 	RET

@@ -3,17 +3,19 @@ package kern
 // A convDots is the gradient of weights where a group has hardly any output channels, as in a depthwise convolution:
 // vectors are of pixels, not of channels, and their lanes are summed at the end.
 type convDots struct {
-	tiles []tile
-	off   []int32 // for each weight of a channel's part, and some of them again to a multiple of dotWeights
-	lanes int     // of the sums of an output channel
+	tiles  []tile
+	vector int
+	off    []int32 // for each weight of a channel's part, and some of them again to a multiple of dotWeights
+	lanes  int     // of the sums of an output channel
 }
 
 const dotWeights = 9 // that the kernel takes at a time
 
-func newConvDots(from *padding, to image, weights int, off []int32, a *arena) convDots {
-	s := sweep[float32]{to: to}
+func newConvDots[T floating](from *padding, to image, weights int, off []int32, a *arena) convDots {
+	s := sweep[T]{to: to}
 	n := (weights + dotWeights - 1) / dotWeights * dotWeights
-	d := convDots{s.tilesOf(1, from.w.size, 0, 0, a), take[int32](a, n), n * vector}
+	vector := convKernelsOf[T]().vector
+	d := convDots{s.tilesOf(1, from.w.size, 0, 0, a), vector, take[int32](a, n), n * vector}
 	for i := range d.off {
 		d.off[i] = off[i%len(off)]
 	}
@@ -23,7 +25,7 @@ func newConvDots(from *padding, to image, weights int, off []int32, a *arena) co
 // dotsPart is part for few output channels.
 func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T) {
 	g, c0, c1, _, _ := c.task(i)
-	from, kernel, weights := c.from, pick(convDotsAsm, convDotsGo[T]), (c1-c0)*c.taps
+	from, kernel, weights := c.from, convKernelsOf[T]().dots, (c1-c0)*c.taps
 	from.image.channels = c1 - c0
 	sums, lanes := slot.block, c.dots.lanes
 	clear(sums)
@@ -35,7 +37,7 @@ func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T) {
 		for o := range c.to.channels {
 			grad := dy[((n*c.groups+g)*c.to.channels+o)*c.to.size():]
 			for k := 0; k < weights; k += dotWeights {
-				kernel(slot.image, grad, c.dots.off[k:k+dotWeights], sums[o*lanes+k*vector:], c.dots.tiles)
+				kernel(slot.image, grad, c.dots.off[k:k+dotWeights], sums[o*lanes+k*c.dots.vector:], c.dots.tiles)
 			}
 		}
 	}
@@ -43,7 +45,7 @@ func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T) {
 		d := dw[((g*c.to.channels+o)*c.channels+c0)*c.taps:][:weights]
 		for k := range d {
 			var s T
-			for _, v := range sums[o*lanes+k*vector:][:vector] {
+			for _, v := range sums[o*lanes+k*c.dots.vector:][:c.dots.vector] {
 				s += v
 			}
 			d[k] = s
@@ -54,17 +56,17 @@ func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T) {
 // convDotsGo adds, to the vector of sums of each weight, the image's pixels in all tiles times the gradient's.
 func convDotsGo[T floating](x, dy []T, off []int32, sums []T, tiles []tile) {
 	for k, o := range off {
-		var s [vector]T
+		var s [goVector]T
 		for _, t := range tiles {
-			for j, v := range dy[t.dst:][:t.mask/(vector+1)] {
+			for j, v := range dy[t.dst:][:t.n] {
 				s[j] += T(v * x[int(t.src+o)+j])
 			}
-			for j, v := range dy[t.dst+t.dst2:][:t.mask%(vector+1)] {
+			for j, v := range dy[t.dst+t.dst2:][:t.n2] {
 				s[j] += T(v * x[int(t.src+t.src2+o)+j])
 			}
 		}
 		for j, v := range s {
-			sums[k*vector+j] += v
+			sums[k*goVector+j] += v
 		}
 	}
 }

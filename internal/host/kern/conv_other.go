@@ -2,4 +2,6 @@
 
 package kern
 
-var convTilesAsm, weightTileAsm, convDotsAsm, transposeAsm, copyLinesAsm, gatherLinesAsm, scatterLinesAsm any
+var convLevels [avx512bf16 + 1]any
+
+var transposeAsm, copyLinesAsm, gatherLinesAsm, scatterLinesAsm any

@@ -36,7 +36,7 @@ func gcd(a, b int) int {
 
 // join reports whether lines are better joined: whether what is saved in vectors is worth the copies. A vector that is
 // not full costs about an eighth more.
-func (cv Conv) join(channels, lines, cols int) bool {
+func (cv Conv) join(vector, channels, lines, cols int) bool {
 	cost := func(lines, cols int) int {
 		vectors := (cols + vector - 1) / vector
 		return lines * (8*vectors + min(1, cols%vector))
@@ -73,8 +73,8 @@ type padding struct {
 	plane int // from one channel to the next
 }
 
-// vector is how many pixels a kernel reads at once: up to that many beyond the last one.
-const vector = 8
+// slack is how many pixels a kernel may read beyond the last one.
+const slack = 2 * 16
 
 // Planes at a distance of nearly a multiple of cacheLines values would share lines of the cache.
 const cacheLines, cacheLine = 256, 16
@@ -88,7 +88,7 @@ func newPadding(channels int, h, w axis) padding {
 }
 
 // len is with what a kernel reads beyond the end.
-func (p *padding) len() int { return p.image.channels*p.plane + 2*vector }
+func (p *padding) len() int { return p.image.channels*p.plane + slack }
 
 func (p *padding) at(channel, phaseH, phaseW, line, col int) int {
 	return channel*p.plane + ((phaseH*p.w.phases+phaseW)*p.h.size+line)*p.w.size + col

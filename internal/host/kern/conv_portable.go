@@ -1,10 +1,13 @@
 package kern
 
+// goVector is how many pixels the kernels in Go read at once.
+const goVector = 8
+
 // convTilesGo computes tiles of `rows` channels: dst[i·ldc + pixel] (+)= Σ_k w[k, i] · src[pixel + off[k]].
 func convTilesGo[T floating](rows int, w, src []T, off []int32, dst []T, ldc int, tiles []tile, add bool) {
 	for _, t := range tiles {
-		convVectorGo(rows, w, src[t.src:], off, dst[t.dst:], ldc, int(t.mask)/(vector+1), add)
-		if width := int(t.mask) % (vector + 1); width > 0 {
+		convVectorGo(rows, w, src[t.src:], off, dst[t.dst:], ldc, int(t.n), add)
+		if width := int(t.n2); width > 0 {
 			convVectorGo(rows, w, src[t.src+t.src2:], off, dst[t.dst+t.dst2:], ldc, width, add)
 		}
 	}
@@ -12,9 +15,9 @@ func convTilesGo[T floating](rows int, w, src []T, off []int32, dst []T, ldc int
 
 func convVectorGo[T floating](rows int, w, src []T, off []int32, dst []T, ldc, width int, add bool) {
 	for i := range rows {
-		var s [vector]T
+		var s [goVector]T
 		for k, o := range off {
-			v, x := w[k*rows+i], (*[vector]T)(src[o:])
+			v, x := w[k*rows+i], (*[goVector]T)(src[o:])
 			for j := range s {
 				s[j] += T(v * x[j])
 			}

@@ -4,92 +4,377 @@
 
 package kern
 
-// conv32_1 computes 1 channels.
+// conv1x8 computes 1 channels.
 //
 //go:noescape
-func conv32_1(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+func conv1x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// conv32_2 computes 2 channels.
+// conv2x8 computes 2 channels.
 //
 //go:noescape
-func conv32_2(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+func conv2x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// conv32_3 computes 3 channels.
+// conv3x8 computes 3 channels.
 //
 //go:noescape
-func conv32_3(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+func conv3x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// conv32_4 computes 4 channels.
+// conv4x8 computes 4 channels.
 //
 //go:noescape
-func conv32_4(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+func conv4x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// conv32_5 computes 5 channels.
+// conv5x8 computes 5 channels.
 //
 //go:noescape
-func conv32_5(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+func conv5x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// conv32_6 computes 6 channels.
+// conv6x8 computes 6 channels.
 //
 //go:noescape
-func conv32_6(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int, masks *[16]int32)
+func conv6x8(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convWeights32_1 computes 1 taps of 16 channels.
+// conv1x16 computes 1 channels.
 //
 //go:noescape
-func convWeights32_1(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+func conv1x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convWeights32_2 computes 2 taps of 16 channels.
+// conv2x16 computes 2 channels.
 //
 //go:noescape
-func convWeights32_2(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+func conv2x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convWeights32_3 computes 3 taps of 16 channels.
+// conv3x16 computes 3 channels.
 //
 //go:noescape
-func convWeights32_3(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+func conv3x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convWeights32_4 computes 4 taps of 16 channels.
+// conv4x16 computes 4 channels.
 //
 //go:noescape
-func convWeights32_4(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+func conv4x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convWeights32_5 computes 5 taps of 16 channels.
+// conv5x16 computes 5 channels.
 //
 //go:noescape
-func convWeights32_5(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+func conv5x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convWeights32_6 computes 6 taps of 16 channels.
+// conv6x16 computes 6 channels.
 //
 //go:noescape
-func convWeights32_6(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+func conv6x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// conv32_9 computes one channel of 9 weights.
+// conv7x16 computes 7 channels.
 //
 //go:noescape
-func conv32_9(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int, masks *[16]int32)
+func conv7x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
 
-// convDots32_9 computes the gradients of 9 weights.
+// conv8x16 computes 8 channels.
 //
 //go:noescape
-func convDots32_9(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int, unused int, masks *[16]int32)
+func conv8x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// conv9x16 computes 9 channels.
+//
+//go:noescape
+func conv9x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// conv10x16 computes 10 channels.
+//
+//go:noescape
+func conv10x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// conv11x16 computes 11 channels.
+//
+//go:noescape
+func conv11x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// conv12x16 computes 12 channels.
+//
+//go:noescape
+func conv12x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// conv13x16 computes 13 channels.
+//
+//go:noescape
+func conv13x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// conv14x16 computes 14 channels.
+//
+//go:noescape
+func conv14x16(k int, a *float32, b *float32, c *float32, off *int32, ldc int, acc int, tiles *int32, n int)
+
+// convWeights1x2x8 computes 1 taps of 16 channels.
+//
+//go:noescape
+func convWeights1x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights2x2x8 computes 2 taps of 16 channels.
+//
+//go:noescape
+func convWeights2x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights3x2x8 computes 3 taps of 16 channels.
+//
+//go:noescape
+func convWeights3x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights4x2x8 computes 4 taps of 16 channels.
+//
+//go:noescape
+func convWeights4x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights5x2x8 computes 5 taps of 16 channels.
+//
+//go:noescape
+func convWeights5x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights6x2x8 computes 6 taps of 16 channels.
+//
+//go:noescape
+func convWeights6x2x8(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights1x1x16 computes 1 taps of 16 channels.
+//
+//go:noescape
+func convWeights1x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights2x1x16 computes 2 taps of 16 channels.
+//
+//go:noescape
+func convWeights2x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights3x1x16 computes 3 taps of 16 channels.
+//
+//go:noescape
+func convWeights3x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights4x1x16 computes 4 taps of 16 channels.
+//
+//go:noescape
+func convWeights4x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights5x1x16 computes 5 taps of 16 channels.
+//
+//go:noescape
+func convWeights5x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights6x1x16 computes 6 taps of 16 channels.
+//
+//go:noescape
+func convWeights6x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights7x1x16 computes 7 taps of 16 channels.
+//
+//go:noescape
+func convWeights7x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights8x1x16 computes 8 taps of 16 channels.
+//
+//go:noescape
+func convWeights8x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights9x1x16 computes 9 taps of 16 channels.
+//
+//go:noescape
+func convWeights9x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights10x1x16 computes 10 taps of 16 channels.
+//
+//go:noescape
+func convWeights10x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights11x1x16 computes 11 taps of 16 channels.
+//
+//go:noescape
+func convWeights11x1x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights1x2x16 computes 1 taps of 32 channels.
+//
+//go:noescape
+func convWeights1x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights2x2x16 computes 2 taps of 32 channels.
+//
+//go:noescape
+func convWeights2x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights3x2x16 computes 3 taps of 32 channels.
+//
+//go:noescape
+func convWeights3x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights4x2x16 computes 4 taps of 32 channels.
+//
+//go:noescape
+func convWeights4x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights5x2x16 computes 5 taps of 32 channels.
+//
+//go:noescape
+func convWeights5x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights6x2x16 computes 6 taps of 32 channels.
+//
+//go:noescape
+func convWeights6x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights7x2x16 computes 7 taps of 32 channels.
+//
+//go:noescape
+func convWeights7x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights8x2x16 computes 8 taps of 32 channels.
+//
+//go:noescape
+func convWeights8x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights9x2x16 computes 9 taps of 32 channels.
+//
+//go:noescape
+func convWeights9x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights10x2x16 computes 10 taps of 32 channels.
+//
+//go:noescape
+func convWeights10x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights11x2x16 computes 11 taps of 32 channels.
+//
+//go:noescape
+func convWeights11x2x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights1x3x16 computes 1 taps of 48 channels.
+//
+//go:noescape
+func convWeights1x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights2x3x16 computes 2 taps of 48 channels.
+//
+//go:noescape
+func convWeights2x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights3x3x16 computes 3 taps of 48 channels.
+//
+//go:noescape
+func convWeights3x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights4x3x16 computes 4 taps of 48 channels.
+//
+//go:noescape
+func convWeights4x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights5x3x16 computes 5 taps of 48 channels.
+//
+//go:noescape
+func convWeights5x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights6x3x16 computes 6 taps of 48 channels.
+//
+//go:noescape
+func convWeights6x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights7x3x16 computes 7 taps of 48 channels.
+//
+//go:noescape
+func convWeights7x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights8x3x16 computes 8 taps of 48 channels.
+//
+//go:noescape
+func convWeights8x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights9x3x16 computes 9 taps of 48 channels.
+//
+//go:noescape
+func convWeights9x3x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights1x4x16 computes 1 taps of 64 channels.
+//
+//go:noescape
+func convWeights1x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights2x4x16 computes 2 taps of 64 channels.
+//
+//go:noescape
+func convWeights2x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights3x4x16 computes 3 taps of 64 channels.
+//
+//go:noescape
+func convWeights3x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights4x4x16 computes 4 taps of 64 channels.
+//
+//go:noescape
+func convWeights4x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights5x4x16 computes 5 taps of 64 channels.
+//
+//go:noescape
+func convWeights5x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights6x4x16 computes 6 taps of 64 channels.
+//
+//go:noescape
+func convWeights6x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convWeights7x4x16 computes 7 taps of 64 channels.
+//
+//go:noescape
+func convWeights7x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
+
+// convNinex8 computes one channel of 9 weights.
+//
+//go:noescape
+func convNinex8(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int)
+
+// convDots9x8 computes the gradients of 9 weights.
+//
+//go:noescape
+func convDots9x8(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int)
+
+// convNinex16 computes one channel of 9 weights.
+//
+//go:noescape
+func convNinex16(a *float32, b *float32, c *float32, off *int32, acc int, tiles *int32, n int)
+
+// convDots9x16 computes the gradients of 9 weights.
+//
+//go:noescape
+func convDots9x16(b *float32, c *float32, off *int32, sums *float32, tiles *int32, n int)
 
 // transpose32 makes columns of rows.
 //
 //go:noescape
 func transpose32(blocks int, src *float32, ss int, rows int, dst *float32, ds int)
 
-// copyLines32 copies lines; it writes zeros after a line that is not of whole vectors.
+// copyLinesx8 copies lines; it writes zeros after a line that is not of whole vectors.
 //
 //go:noescape
-func copyLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+func copyLinesx8(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 
-// gatherLines32 takes every other value, and else is like copyLines32.
+// gatherLinesx8 takes every other value, and else is like copyLinesx8.
 //
 //go:noescape
-func gatherLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+func gatherLinesx8(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
 
-// scatterLines32 writes every other value.
+// scatterLinesx8 writes every other value.
 //
 //go:noescape
-func scatterLines32(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+func scatterLinesx8(lines int, n int, src *float32, sp int, dst *float32, dp int, masks *int32)
+
+// copyLinesx16 copies lines.
+//
+//go:noescape
+func copyLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+
+// gatherLinesx16 takes every other value.
+//
+//go:noescape
+func gatherLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+
+// scatterLinesx16 writes every other value.
+//
+//go:noescape
+func scatterLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)

@@ -3,7 +3,6 @@ package kern
 import "github.com/snug-ml/snug/internal/host/par"
 
 const (
-	maxRows   = 6        // of a kernel's tile
 	convBlock = 320      // weights of a channel at a time, at most: what they meet has to stay in the first-level cache
 	l1Share   = 16 << 10 // bytes of that cache for pixels
 )
@@ -24,13 +23,11 @@ type sweep[T floating] struct {
 	groups int
 }
 
-// A tile is two vectors of pixels: where they begin in the source and the result, and which lanes exist.
-type tile struct{ src, src2, dst, dst2, mask int32 }
-
 func newSweep[T floating](to image, groups, k int, a *arena) sweep[T] {
 	s := sweep[T]{to: to, k: k, groups: groups}
 	s.blocks = (k + convBlock - 1) / convBlock
-	s.panels = (to.channels + maxRows - 1) / maxRows
+	rows := convKernelsOf[T]().rows
+	s.panels = (to.channels + rows - 1) / rows
 	s.packed = take[T](a, groups*to.channels*k)
 	s.off = take[int32](a, k)
 	s.from = take[int32](a, k)
@@ -39,6 +36,7 @@ func newSweep[T floating](to image, groups, k int, a *arena) sweep[T] {
 
 // tilesOf pairs the vectors of all lines of some images, which are at distances src and dst.
 func (s *sweep[T]) tilesOf(images, pitch, srcImage, dstImage int, a *arena) []tile {
+	vector := convKernelsOf[T]().vector
 	per := (s.to.cols + vector - 1) / vector
 	vectors := images * s.to.lines * per
 	tiles := take[tile](a, (vectors+1)/2)
@@ -52,7 +50,7 @@ func (s *sweep[T]) tilesOf(images, pitch, srcImage, dstImage int, a *arena) []ti
 		if 2*i+1 < vectors {
 			src2, dst2, w2 = at(2*i + 1)
 		}
-		tiles[i] = tile{src, src2 - src, dst, dst2 - dst, int32(w1*(vector+1) + w2)}
+		tiles[i] = tile{src, src2 - src, dst, dst2 - dst, int16(w1), int16(w2)}
 	}
 	return tiles
 }
@@ -82,7 +80,7 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 			run++
 		}
 		// What is written beyond the rows is overwritten with the next weight, which there must be.
-		if f := pick[func([]T, int, []T, int, int, int)](copyRowsAsm, nil); f != nil && rows >= vector/2 && run == 1 && row == 1 && k+2 < len(from) {
+		if f := pick[func([]T, int, []T, int, int, int)](copyRowsAsm, nil); f != nil && rows >= 4 && run == 1 && row == 1 && k+2 < len(from) {
 			n, distance := 1, int(from[k+1]-from[k])
 			for k+n+1 < len(from) && int(from[k+n]-from[k+n-1]) == distance {
 				n++
@@ -92,8 +90,11 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 			continue
 		}
 		done := 0
-		if rows >= vector/2 {
-			done = transpose(run-1, src[from[k]:], row, rows, dst[k*rows:], rows)
+		if rows >= 4 {
+			// From the last rows to the first, as zeros are written where the next weight's first belong.
+			for i := (rows - 1) / 8 * 8; i >= 0; i -= 8 {
+				done = transpose(run-1, src[i*row+int(from[k]):], row, min(8, rows-i), dst[k*rows+i:], rows)
+			}
 		}
 		for j := k + done; j < k+run; j++ {
 			d, at := dst[j*rows:][:rows], int(from[j])
@@ -113,7 +114,7 @@ func (s *sweep[T]) weights(g, k0, k1, r0, r1 int) []T {
 
 // run computes panels p0 to p1 of a group.
 func (s *sweep[T]) run(group, p0, p1 int, src, dst []T, all []tile, add bool) {
-	kernel := pick(convTilesAsm, convTilesGo[T])
+	kernel := convKernelsOf[T]().tiles
 	for b := range s.blocks {
 		k0, k1 := s.block(b)
 		together := max(1, l1Share/((k1-k0)*32))

@@ -7,28 +7,28 @@ import (
 )
 
 const (
-	fewChannels = 2   // output channels of a group
-	panelWidth  = 16  // output channels that the weight gradient's kernel takes at a time
-	pixelsBlock = 256 // and pixels: their gradients, panelWidth each, stay in the first-level cache
+	fewChannels = 2    // output channels of a group
+	pixelsBlock = 4096 // gradients of output channels that the weight gradient's kernel takes at a time: they stay in the first-level cache
 )
 
-// A convWeights computes the gradient of weights. A pixel's gradients of 16 channels are brought side by side, so that
-// a kernel can multiply them with the values that 6 weights meet there. Sums run over blocks of pixels, which
+// A convWeights computes the gradient of weights. A pixel's gradients of some vectors of channels are brought side by
+// side, so that a kernel can multiply them with the values that some weights meet there. Sums run over blocks of pixels, which
 // begin at zero, and images in order. Threads share out the weights, not the images: nothing is reduced.
 type convWeights[T floating] struct {
-	n, groups    int
-	from         padding // of one part of a group's channels
-	direct       bool    // images are read where they are
-	to           image   // one group of the gradient of the result
-	taps, panels int
-	off          []int32 // for each weight of a channel's part
-	sums         []T     // for each group and panel of output channels: weights, 16 channels each
-	slots        []weightSlot[T]
-	inParts      int       // that a group's channels are cut in
-	outParts     int       // that its panels are cut in
-	lines, cols  int       // of a block
-	channels     int       // of a group
-	dots         *convDots // where output channels are few
+	n, groups      int
+	from           padding // of one part of a group's channels
+	direct         bool    // images are read where they are
+	to             image   // one group of the gradient of the result
+	taps, panels   int
+	vectors, width int     // of a panel of output channels
+	off            []int32 // for each weight of a channel's part
+	sums           []T     // for each group and panel of output channels: weights, width channels each
+	slots          []weightSlot[T]
+	inParts        int       // that a group's channels are cut in
+	outParts       int       // that its panels are cut in
+	lines, cols    int       // of a block
+	channels       int       // of a group
+	dots           *convDots // where output channels are few
 }
 
 type weightSlot[T floating] struct{ image, block []T }
@@ -37,7 +37,7 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	h := forwardAxis(cv.H, cv.OH(), cv.KH, cv.SH, cv.PH, cv.DH)
 	w := forwardAxis(cv.W, cv.OW(), cv.KW, cv.SW, cv.PW, cv.DW)
 	c := &convWeights[T]{n: cv.N, groups: cv.G, to: image{cv.O / cv.G, cv.OH(), cv.OW()}, taps: cv.KH * cv.KW, channels: cv.C / cv.G}
-	c.panels = (c.to.channels + panelWidth - 1) / panelWidth
+	c.panel()
 	if c.taps*c.channels*c.panels*c.groups == 0 {
 		return c
 	}
@@ -49,21 +49,21 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	}
 	most := (c.channels + c.inParts - 1) / c.inParts
 	c.from, c.direct = newPadding(most, h, w), cv.direct() && c.to.channels > fewChannels
-	c.cols = min(c.to.cols, pixelsBlock)
-	c.lines = min(c.to.lines, pixelsBlock/max(1, c.cols))
+	c.cols = min(c.to.cols, pixelsBlock/c.width)
+	c.lines = min(c.to.lines, pixelsBlock/c.width/max(1, c.cols))
 	c.off = take[int32](a, most*c.taps)
 	if a.buf != nil {
 		for k := range c.off {
 			c.off[k] = int32(c.from.meets(k/c.taps, k%c.taps/cv.KW, k%cv.KW))
 		}
 	}
-	block := c.lines * c.cols * panelWidth
+	block := c.lines * c.cols * c.width
 	if c.to.channels <= fewChannels {
-		d := newConvDots(&c.from, c.to, most*c.taps, c.off, a)
+		d := newConvDots[T](&c.from, c.to, most*c.taps, c.off, a)
 		c.dots = &d
 		block = c.to.channels * d.lanes
 	} else {
-		c.sums = take[T](a, c.groups*c.panels*panelWidth*c.channels*c.taps)
+		c.sums = take[T](a, c.groups*c.panels*c.width*c.channels*c.taps)
 	}
 	for range min(threads, c.tasks()) {
 		s := weightSlot[T]{block: take[T](a, block)}
@@ -104,7 +104,9 @@ func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work [
 
 func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 	g, c0, c1, p0, p1 := c.task(i)
-	from, kernel := c.from, pick(weightTileAsm, weightTileGo[T])
+	from, kernels := c.from, convKernelsOf[T]()
+	weights, most := (c1-c0)*c.taps, kernels.taps[c.vectors]
+	tiles := (weights + most - 1) / most
 	from.image.channels = c1 - c0
 	perChannel := from.h.in * from.w.in
 	for p := p0; p < p1; p++ {
@@ -120,17 +122,17 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 			image = slot.image
 		}
 		for p := p0; p < p1; p++ {
-			rows := min(panelWidth, c.to.channels-p*panelWidth)
-			grad := dy[((n*c.groups+g)*c.to.channels+p*panelWidth)*c.to.lines*c.to.cols:]
+			rows := min(c.width, c.to.channels-p*c.width)
+			grad := dy[((n*c.groups+g)*c.to.channels+p*c.width)*c.to.lines*c.to.cols:]
 			sums := c.panelSums(g, p, c0, c1)
 			for l := 0; l < c.to.lines; l += c.lines {
 				lines := min(c.lines, c.to.lines-l)
 				for q := 0; q < c.to.cols; q += c.cols {
 					cols := min(c.cols, c.to.cols-q)
-					sideBySide(slot.block, grad[l*c.to.cols+q:], rows, c.to.lines*c.to.cols, lines*cols)
-					for k := 0; k < (c1-c0)*c.taps; k += maxRows {
-						k1 := min(k+maxRows, (c1-c0)*c.taps)
-						kernel(lines, cols, image[l*from.w.size+q:], from.w.size, c.off[k:k1], slot.block, sums[k*panelWidth:k1*panelWidth])
+					sideBySide(slot.block, grad[l*c.to.cols+q:], rows, c.width, c.to.lines*c.to.cols, lines*cols)
+					for t := range tiles {
+						k0, k1 := t*weights/tiles, (t+1)*weights/tiles
+						kernels.weights(c.vectors, lines, cols, image[l*from.w.size+q:], from.w.size, c.off[k0:k1], slot.block, sums[k0*c.width:k1*c.width])
 					}
 				}
 			}
@@ -138,64 +140,78 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 	}
 	for p := p0; p < p1; p++ {
 		sums := c.panelSums(g, p, c0, c1)
-		weights, o := (c1-c0)*c.taps, g*c.to.channels+p*panelWidth
-		rows, row := min(panelWidth, c.to.channels-p*panelWidth), c.channels*c.taps
-		untwist(dw[o*row+c0*c.taps:], sums, rows, row, weights)
+		o, row := g*c.to.channels+p*c.width, c.channels*c.taps
+		rows := min(c.width, c.to.channels-p*c.width)
+		untwist(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights)
 	}
 }
 
 func (c *convWeights[T]) panelSums(g, p, c0, c1 int) []T {
-	return c.sums[((g*c.panels+p)*c.channels+c0)*c.taps*panelWidth:][:(c1-c0)*c.taps*panelWidth]
+	return c.sums[((g*c.panels+p)*c.channels+c0)*c.taps*c.width:][:(c1-c0)*c.taps*c.width]
 }
 
-// sideBySide makes dst[pixel][row] of src[row][pixel]; rows beyond the last are zero.
-func sideBySide[T floating](dst, src []T, rows, distance, pixels int) {
-	if rows < panelWidth {
-		clear(dst[:pixels*panelWidth])
+// sideBySide makes dst[pixel][row] of src[row][pixel], for width rows; those beyond the last are zero.
+func sideBySide[T floating](dst, src []T, rows, width, distance, pixels int) {
+	if rows < width {
+		clear(dst[:pixels*width])
 	}
-	done := transpose(pixels, src, distance, min(rows, 8), dst, panelWidth)
-	if rows > 8 {
-		transpose(pixels, src[8*distance:], distance, rows-8, dst[8:], panelWidth)
+	done := 0
+	for i := 0; i < rows; i += 8 {
+		done = transpose(pixels, src[i*distance:], distance, min(8, rows-i), dst[i:], width)
 	}
 	for i := range rows {
 		s := src[i*distance:][:pixels]
 		for q := done; q < pixels; q++ {
-			dst[q*panelWidth+i] = s[q]
+			dst[q*width+i] = s[q]
 		}
 	}
 }
 
 // untwist makes dst[row·distance + i] of src[i][row].
-func untwist[T floating](dst, src []T, rows, distance, n int) {
-	done, i := 0, 0
+func untwist[T floating](dst, src []T, rows, width, distance, n int) {
+	i := 0
 	for ; i+8 <= n; i += 8 {
-		done = transpose(rows, src[i*panelWidth:], panelWidth, 8, dst[i:], distance)
+		done := transpose(rows, src[i*width:], width, 8, dst[i:], distance)
 		for r := done; r < rows; r++ {
 			for j := range 8 {
-				dst[r*distance+i+j] = src[(i+j)*panelWidth+r]
+				dst[r*distance+i+j] = src[(i+j)*width+r]
 			}
 		}
 	}
 	for ; i < n; i++ {
 		for r := range rows {
-			dst[r*distance+i] = src[i*panelWidth+r]
+			dst[r*distance+i] = src[i*width+r]
 		}
 	}
 }
 
+// panel chooses the panels of output channels: as many vectors as the kernels take, and not more than needed.
+func (c *convWeights[T]) panel() {
+	k, o := convKernelsOf[T](), max(1, c.to.channels)
+	most := (len(k.taps) - 1) * k.vector
+	c.panels = (o + most - 1) / most
+	c.vectors = ((o+c.panels-1)/c.panels + k.vector - 1) / k.vector
+	for k.taps[c.vectors] == 0 {
+		c.vectors++
+	}
+	c.width = c.vectors * k.vector
+	c.panels = (c.to.channels + c.width - 1) / c.width
+}
+
 // weightTileGo adds Σ_pixels x[pixel + off[k]] · b[pixel][channel] to c[k][channel].
-func weightTileGo[T floating](lines, cols int, x []T, pitch int, off []int32, b, c []T) {
+func weightTileGo[T floating](vectors, lines, cols int, x []T, pitch int, off []int32, b, c []T) {
+	width := vectors * goVector
 	for k, o := range off {
-		var s [panelWidth]T
+		d := c[k*width:][:width]
+		var sums [2 * goVector]T
+		s := sums[:width]
 		for l := range lines {
 			for q, v := range x[int(o)+l*pitch:][:cols] {
-				g := (*[panelWidth]T)(b[(l*cols+q)*panelWidth:])
-				for j := range s {
-					s[j] += T(v * g[j])
+				for j, g := range b[(l*cols+q)*width:][:width] {
+					s[j] += T(v * g)
 				}
 			}
 		}
-		d := c[k*panelWidth:][:panelWidth]
 		for j, v := range s {
 			d[j] += v
 		}

@@ -111,7 +111,7 @@ func lines(name, doc string, from, to int, vector, rest func(src, dst reg.GPPhys
 var alternate, whole, even = ymm[12], ymm[13], ymm[14:16]
 
 func copyLines() {
-	lines("copyLines32", "copies lines; it writes zeros after a line that is not of whole vectors.", 1, 1,
+	lines("copyLinesx8", "copies lines; it writes zeros after a line that is not of whole vectors.", 1, 1,
 		func(src, dst reg.GPPhysical) {
 			VMOVUPS(Mem{Base: src}, ymm[0])
 			VMOVUPS(ymm[0], Mem{Base: dst})
@@ -127,7 +127,7 @@ func gatherLines() {
 		VPERMPD(Imm(0xd8), ymm[2], ymm[2])
 		VMOVUPS(ymm[2], Mem{Base: dst})
 	}
-	lines("gatherLines32", "takes every other value, and else is like copyLines32.", 2, 1,
+	lines("gatherLinesx8", "takes every other value, and else is like copyLinesx8.", 2, 1,
 		func(src, dst reg.GPPhysical) {
 			VMOVUPS(Mem{Base: src}, ymm[0])
 			VMASKMOVPS(Mem{Base: src, Disp: 32}, alternate, ymm[1]) // what follows the last may not exist
@@ -145,7 +145,7 @@ func scatterLines() {
 		VUNPCKLPS(ymm[0], ymm[0], ymm[1])
 		VUNPCKHPS(ymm[0], ymm[0], ymm[2])
 	}
-	lines("scatterLines32", "writes every other value.", 1, 2,
+	lines("scatterLinesx8", "writes every other value.", 1, 2,
 		func(src, dst reg.GPPhysical) {
 			VMOVUPS(Mem{Base: src}, ymm[0])
 			split()

@@ -1,0 +1,28 @@
+package kern
+
+// A convKernels is what a level has for convolutions of a type.
+type convKernels[T floating] struct {
+	vector  int // pixels read at once: up to that many beyond the last one
+	rows    int // channels of a tile, at most
+	tiles   func(rows int, w, src []T, off []int32, dst []T, ldc int, tiles []tile, add bool)
+	dots    func(x, dy []T, off []int32, sums []T, tiles []tile)
+	taps    []int // of a tile of the weights' gradient, at most, by vectors of output channels; 0: no such tile
+	weights func(vectors, lines, cols int, x []T, pitch int, off []int32, b, c []T)
+}
+
+// convKernelsOf are those in use.
+func convKernelsOf[T floating]() *convKernels[T] {
+	for l := level; l > portable; l-- {
+		if k, ok := convLevels[l].(*convKernels[T]); ok {
+			return k
+		}
+	}
+	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T]}
+}
+
+// A tile is two vectors of pixels: where they begin in the source and the result, the second from the first, and how many
+// lanes each has.
+type tile struct {
+	src, src2, dst, dst2 int32
+	n, n2                int16
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// wideLine writes, for AVX-512, a kernel that goes through lines of n values of src and dst, sp and dp bytes apart, in
+// vectors of 16 that are `from` and `to` vectors apart. The last vector of a line has K1, its lanes, and K2 and K3, every
+// other lane of two, of which each vector before has all; block may use RAX and vectors up to 15.
+func wideLine(name, doc string, from, to int, before func(), block func(src, dst reg.GPPhysical)) {
+	avx512.kernel(name, "func(lines, n int, src *float32, sp int, dst *float32, dp int)", doc)
+	count, n, src, sp, dst, dp := reg.RBX, reg.RCX, reg.RSI, reg.RDX, reg.RDI, reg.R8
+	left, s, d, t, even := reg.R9, reg.R10, reg.R11, reg.R12, reg.R13
+	Load(Param("lines"), count)
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("sp"), sp)
+	Load(Param("dst"), dst)
+	Load(Param("dp"), dp)
+	before()
+	masks := func(lanes reg.GPPhysical) { // of up to 16
+		MOVQ(I32(-1), reg.RAX)
+		BZHIQ(lanes, reg.RAX, reg.RAX)
+		KMOVW(reg.EAX, reg.K1)
+		MOVL(U32(0x55555555), even.As32())
+		LEAQ(Mem{Base: lanes, Index: lanes, Scale: 1}, reg.RAX)
+		BZHIQ(reg.RAX, even, even)
+		KMOVW(even.As32(), reg.K2)
+		SHRQ(Imm(16), even)
+		KMOVW(even.As32(), reg.K3)
+	}
+	// K4 to K6 are those of the last vector.
+	MOVQ(n, t)
+	DECQ(t)
+	ANDQ(Imm(15), t)
+	INCQ(t)
+	masks(t)
+	KMOVW(reg.K1, reg.K4)
+	KMOVW(reg.K2, reg.K5)
+	KMOVW(reg.K3, reg.K6)
+	MOVQ(U32(16), t)
+	Label("line")
+	MOVQ(src, s)
+	MOVQ(dst, d)
+	MOVQ(n, left)
+	SUBQ(Imm(16), left)
+	JLE(LabelRef("rest"))
+	masks(t)
+	Label("block")
+	block(s, d)
+	ADDQ(U32(uint32(64*from)), s)
+	ADDQ(U32(uint32(64*to)), d)
+	SUBQ(Imm(16), left)
+	JG(LabelRef("block"))
+	Label("rest")
+	KMOVW(reg.K4, reg.K1)
+	KMOVW(reg.K5, reg.K2)
+	KMOVW(reg.K6, reg.K3)
+	block(s, d)
+	ADDQ(sp, src)
+	ADDQ(dp, dst)
+	DECQ(count)
+	JNE(LabelRef("line"))
+	VZEROUPPER()
+	RET()
+}
+
+// table is a vector of 16 indices.
+func table(name string, index func(lane int) int) Mem {
+	m := GLOBL(name, RODATA|NOPTR)
+	for i := range 16 {
+		DATA(4*i, U32(uint32(index(i))))
+	}
+	return m
+}
+
+func wideLines() {
+	z := avx512.v
+	wideLine("copyLines", "copies lines.", 1, 1, func() {}, func(src, dst reg.GPPhysical) {
+		VMOVUPS_Z(Mem{Base: src}, reg.K1, z[0])
+		VMOVUPS(z[0], reg.K1, Mem{Base: dst})
+	})
+	evens := table("convEvens", func(i int) int { return 2 * i })
+	wideLine("gatherLines", "takes every other value.", 2, 1, func() {
+		VMOVDQU32(evens, z[2])
+	}, func(src, dst reg.GPPhysical) {
+		VMOVUPS_Z(Mem{Base: src}, reg.K2, z[0])
+		VMOVUPS_Z(Mem{Base: src, Disp: 64}, reg.K3, z[1])
+		VPERMT2PS(z[1], z[2], z[0])
+		VMOVUPS(z[0], reg.K1, Mem{Base: dst})
+	})
+	lower := table("convLower", func(i int) int { return i / 2 })
+	upper := table("convUpper", func(i int) int { return 8 + i/2 })
+	wideLine("scatterLines", "writes every other value.", 1, 2, func() {
+		VMOVDQU32(lower, z[2])
+		VMOVDQU32(upper, z[3])
+	}, func(src, dst reg.GPPhysical) {
+		VMOVUPS_Z(Mem{Base: src}, reg.K1, z[0])
+		VPERMPS(z[0], z[2], z[1])
+		VPERMPS(z[0], z[3], z[0])
+		VMOVUPS(z[1], reg.K2, Mem{Base: dst})
+		VMOVUPS(z[0], reg.K3, Mem{Base: dst, Disp: 64})
+	})
+}
