@@ -12,13 +12,13 @@ struct Alone {
   template <class A> __device__ A most(A v) const { return v; }
 };
 
-template <class S> struct Together {
+struct Together {
   i64 first, step;
   int member, members;
-  S *s; // a value of each thread
-  __device__ Together(S *s) : first(blockIdx.x), step(gridDim.x), member(threadIdx.x), members(blockDim.x), s(s) {}
-  template <class A> __device__ A sum(A v) const { return blockSum(v, s); }
-  template <class A> __device__ A most(A v) const { return blockMax(v, s); }
+  void *s; // room for a value of each thread
+  __device__ Together(void *s) : first(blockIdx.x), step(gridDim.x), member(threadIdx.x), members(blockDim.x), s(s) {}
+  template <class A> __device__ A sum(A v) const { return blockSum(v, (A *)s); }
+  template <class A> __device__ A most(A v) const { return blockMax(v, (A *)s); }
 };
 
 // TEAM_KERNELS makes two kernels of a function template F<T>(team, arguments), for either
@@ -26,6 +26,6 @@ template <class S> struct Together {
 #define TEAM_KERNELS(T, NAME, S, F, PARAMS, ...)                    \
   KERNEL NAME##alone##S PARAMS { F<T>(Alone(), __VA_ARGS__); }      \
   KERNEL NAME##together##S PARAMS {                                 \
-    __shared__ Acc<T> s[256];                                       \
-    F<T>(Together<Acc<T> >(s), __VA_ARGS__);                        \
+    __shared__ __align__(8) char s[8 * 256];                        \
+    F<T>(Together(s), __VA_ARGS__);                                 \
   }
