@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // What errors.Is tells apart; memory.ErrOutOfMemory is one more.
@@ -46,26 +47,66 @@ func (e *tornError) Unwrap() []error { return []error{ErrTorn, e.first} }
 type site struct {
 	dev   *Device
 	op    string
-	pc    [32]uintptr // the user's call is behind those of nested layers
-	layer any         // the innermost one entered
-	last  *Param      // the last one read
+	pc    []uintptr // from the call on, up to the first line of a user
+	layer any       // the innermost one entered
+	last  *Param    // the last one read
 }
 
 func (s *Scope) site(op string) *site {
-	w := &site{dev: s.dev, op: op, last: s.last}
+	w := s.sites.new()
+	w.dev, w.op, w.last = s.dev, op, s.last
 	if n := len(s.layers); n > 0 {
 		w.layer = s.layers[n-1]
 	}
-	runtime.Callers(3, w.pc[:])
+	var pc calls
+	n := runtime.Callers(3, pc[:s.behind+1])
+	user := pc.user(n)
+	if user < 0 { // behind more layers than last time
+		n = runtime.Callers(3, pc[:])
+		user = pc.user(n)
+	}
+	if user >= 0 {
+		n, s.behind = user+1, user
+	}
+	w.pc = s.pcs.copy(pc[:n])
 	return w
 }
 
 // here is the place of a call that belongs to no scope.
 func (d *Device) here(op string, p *Param) *site {
-	w := &site{dev: d, op: op, last: p}
-	runtime.Callers(3, w.pc[:])
-	return w
+	var pc calls
+	n := runtime.Callers(3, pc[:])
+	if user := pc.user(n); user >= 0 {
+		n = user + 1
+	}
+	return &site{dev: d, op: op, last: p, pc: slices.Clone(pc[:n])}
 }
+
+// calls are program counters, the innermost first. A user's call is behind those of nested
+// layers.
+type calls [32]uintptr
+
+// user is which of the first n is a user's, -1 for none.
+func (pc *calls) user(n int) int {
+	for i, c := range pc[:n] {
+		known := &places[c%uintptr(len(places))]
+		v := known.Load()
+		if v>>1 != c {
+			v = c << 1
+			if f, _ := runtime.CallersFrames(pc[i : i+1]).Next(); f.File != "" && isUser(f.File) {
+				v |= 1
+			}
+			known.Store(v)
+		}
+		if v&1 != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// places remembers of program counters, shifted by a bit, whether they are a user's.
+var places [1021]atomic.Uintptr
 
 func (w *site) Op() string { return w.op }
 
@@ -105,7 +146,7 @@ func isUser(file string) bool {
 // At is the first line outside this module, as file:line. It goes by the file: an
 // inlined closure bears the name of the function that it was inlined into.
 func (w *site) At() string {
-	frames := runtime.CallersFrames(w.pc[:])
+	frames := runtime.CallersFrames(w.pc)
 	for {
 		f, more := frames.Next()
 		if f.File != "" && isUser(f.File) {

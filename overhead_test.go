@@ -6,18 +6,39 @@ import (
 	"github.com/snug-ml/snug"
 )
 
-// One recorded operation on a single element: what the heart costs.
-func BenchmarkOperation(b *testing.B) {
-	r := newRun(b, "cpu", newMLP())
-	b.ReportAllocs()
-	for b.Loop() {
-		r.dev.Train(bg, func(s *snug.Scope) error {
-			x := snug.Upload(s, []float32{1}, 1).Track()
-			for range 100 {
-				x = x.ReLU()
+// What an operation on 16 elements costs: recorded, and with its backward.
+func BenchmarkOverhead(b *testing.B) {
+	const operations = 100
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer d.Close()
+	chain := func(name string, op func(x, y *snug.Tensor) *snug.Tensor, backward bool) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := d.Train(bg, func(s *snug.Scope) error {
+					x := snug.Upload(s, make([]float32, 16), 16).Track()
+					y := x
+					for range operations {
+						y = op(y, x)
+					}
+					if !backward {
+						return nil
+					}
+					return y.Sum().Backward()
+				}); err != nil {
+					b.Fatal(err)
+				}
 			}
-			return nil
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/operations, "ns/operation")
 		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/operation")
+	add := func(x, y *snug.Tensor) *snug.Tensor { return x.Add(y) }
+	relu := func(x, _ *snug.Tensor) *snug.Tensor { return x.ReLU() }
+	chain("Add", add, false)
+	chain("ReLU", relu, false)
+	chain("AddBackward", add, true)
+	chain("ReLUBackward", relu, true)
 }

@@ -41,6 +41,9 @@ type Scope struct {
 	guests    []*storage // values of parameters on the host, that were brought
 	rescuer   func() int64
 	torn      bool // a parameter was updated inside
+	behind    int  // calls of the last place, before its user
+	sites     slab[site]
+	pcs       slab[uintptr]
 }
 
 // frame is one Block, operation or scope: what is made in it, and how.
