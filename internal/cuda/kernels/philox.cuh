@@ -12,6 +12,7 @@ struct Bits { unsigned v[4]; };
 __device__ inline Bits philox(Key key, u64 block) {
   unsigned c0 = (unsigned)block, c1 = (unsigned)(block >> 32), c2 = (unsigned)key.tick, c3 = (unsigned)key.draw;
   unsigned k0 = (unsigned)key.seed, k1 = (unsigned)(key.seed >> 32);
+#pragma unroll 1
   for (int i = 0; i < 10; i++) {
     u64 p = 0xD2511F53ull * c0, q = 0xCD9E8D57ull * c2;
     c0 = (unsigned)(q >> 32) ^ c1 ^ k0, c1 = (unsigned)q;

@@ -1,0 +1,104 @@
+#include "rounding.cuh"
+
+// Numbers are what a rule steps with; optim.go has them in its order.
+struct Numbers { double v[8]; };
+
+// update steps weights with their gradients and up to three states. A state that is null
+// is 0 for the step, and what becomes of it is lost.
+template <class T, class S, class F>
+__device__ inline void update(i64 n, int dense, Key key, const T *g, T *w, S *a, S *b, S *c, F step) {
+  byFour(n, dense, [=](auto few, i64 i) {
+    const int N = decltype(few)::count;
+    Acc<T> vg[N], vw[N], va[N] = {}, vb[N] = {}, vc[N] = {};
+    loadFew(vg, g, i);
+    loadFew(vw, w, i);
+    if (a) loadFew(va, a, i);
+    if (b) loadFew(vb, b, i);
+    if (c) loadFew(vc, c, i);
+    for (int k = 0; k < N; k++) step(vg[k], vw[k], va[k], vb[k], vc[k]);
+    roundFew(key, 1, w, vw, i);
+    if (a) roundFew(key, 2, a, va, i);
+    if (b) roundFew(key, 3, b, vb, i);
+    if (c) roundFew(key, 4, c, vc, i);
+  });
+}
+
+// RULE makes a rule's kernels, for weights w and gradients g of each float type and states
+// a, b and c of the type that it is computed in. SMALL_RULE has others for states of
+// bfloat16. f are the numbers.
+#define RULE_OF(T, TS, S, SS, NAME, ...)                                                                     \
+  KERNEL NAME##TS##SS(i64 n, int dense, Key key, Numbers numbers, const T *pg, T *pw, S *pa, S *pb, S *pc) { \
+    typedef Acc<T> A;                                                                                        \
+    A f[8];                                                                                                  \
+    for (int k = 0; k < 8; k++) f[k] = A(numbers.v[k]);                                                      \
+    update(n, dense, key, pg, pw, pa, pb, pc, [=](A g, A &w, A &a, A &b, A &c) { __VA_ARGS__ });             \
+  }
+#define RULE(...)                                                                                            \
+  RULE_OF(float, _f32, float, _f32, __VA_ARGS__) RULE_OF(double, _f64, double, _f64, __VA_ARGS__)            \
+  RULE_OF(b16, _b16, float, _f32, __VA_ARGS__) RULE_OF(f16, _f16, float, _f32, __VA_ARGS__)
+#define SMALL_RULE(...)                                                                                      \
+  RULE_OF(float, _f32, b16, _b16, __VA_ARGS__) RULE_OF(double, _f64, b16, _b16, __VA_ARGS__)                 \
+  RULE_OF(b16, _b16, b16, _b16, __VA_ARGS__) RULE_OF(f16, _f16, b16, _b16, __VA_ARGS__)
+
+// rate, decay
+RULE(sgd, w -= f[0] * (g + f[1] * w);)
+
+// rate, decay, momentum, 1 − dampening, Nesterov
+#define SGD_MOMENTUM                                                                                          \
+  A d = g + f[1] * w;                                                                                         \
+  a = f[2] * a + f[3] * d;                                                                                    \
+  w -= f[0] * (f[4] != 0 ? d + f[2] * a : a);
+RULE(sgd_momentum, SGD_MOMENTUM)
+SMALL_RULE(sgd_momentum, SGD_MOMENTUM)
+
+// rate/(1 − β1ᵗ), decay of the gradient, 1 − β1, β2, 1 − β2, ε, 1/√(1 − β2ᵗ), 1 − rate·decay of
+// the weights. c is AMSGrad's largest square; without it, it is this one.
+#define ADAM                                                                                                  \
+  w *= f[7];                                                                                                  \
+  A d = g + f[1] * w;                                                                                         \
+  a += f[2] * (d - a);                                                                                        \
+  b = f[3] * b + f[4] * d * d;                                                                                \
+  c = greater(c, b);                                                                                          \
+  w -= f[0] * a / (sqrt(c) * f[6] + f[5]);
+RULE(adam, ADAM)
+SMALL_RULE(adam, ADAM)
+
+// rate, decay, α, 1 − α, ε, momentum, whether it is centered
+RULE(rmsprop,
+  A d = g + f[1] * w;
+  a = f[2] * a + f[3] * d * d;
+  A q = a;
+  if (f[6] != 0) {
+    c += f[3] * (d - c);
+    q -= c * c;
+  }
+  b = d / (sqrt(q) + f[4]) + f[5] * b;
+  w -= f[0] * b;)
+
+// rate, decay, ε
+RULE(adagrad,
+  A d = g + f[1] * w;
+  a += d * d;
+  w -= f[0] * d / (sqrt(a) + f[2]);)
+
+// rate, decay, ρ, 1 − ρ, ε
+RULE(adadelta,
+  A d = g + f[1] * w;
+  a = f[2] * a + f[3] * d * d;
+  d *= sqrt(b + f[4]) / sqrt(a + f[4]);
+  b = f[2] * b + f[3] * d * d;
+  w -= f[0] * d;)
+
+// rate on the gradient, decay, 1 − β1, β2, 1 − β2, ε, rate on the mean, 1/√(1 − β2ᵗ)
+RULE(nadam,
+  A d = g + f[1] * w;
+  a += f[2] * (d - a);
+  b = f[3] * b + f[4] * d * d;
+  w -= (f[0] * d + f[6] * a) / (sqrt(b) * f[7] + f[5]);)
+
+// rate/(1 − β1ᵗ), decay, 1 − β1, β2, ε
+RULE(adamax,
+  A d = g + f[1] * w;
+  a += f[2] * (d - a);
+  b = greater(f[3] * b, fabs(d) + f[4]);
+  w -= f[0] * a / b;)
