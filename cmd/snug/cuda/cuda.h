@@ -544,7 +544,9 @@ enum {
 #undef API
 
 // What Snug's trampolines know: why there is no driver (NULL: there is one), and the last
-// function that was called and that the driver does not have.
+// function that was called and that the driver does not have. That call's answer is one
+// that the driver never gives.
+#define SNUG_CUDA_LACKING 35
 const char *snug_cuda_absent(void);
 const char *snug_cuda_lacking(void);
 

@@ -1,8 +1,8 @@
 // One trampoline for each function of the CUDA driver, so that a program which links
 // package cu starts anywhere: the driver is looked for when the process starts. Without one
 // cuInit succeeds, there are no devices, and every other call answers
-// CUDA_ERROR_NO_DEVICE. A function that an older driver lacks answers
-// CUDA_ERROR_NOT_SUPPORTED, and snug_cuda_lacking names it.
+// CUDA_ERROR_NO_DEVICE. A function that an older driver lacks answers SNUG_CUDA_LACKING,
+// and snug_cuda_lacking names it.
 #include "cuda.h"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ const char *snug_cuda_lacking(void) { return lacking; }
 #define TRAMPOLINE(name)                                                         \
   static CUresult lacking_##name(void) {                                         \
     lacking = #name;                                                             \
-    return CUDA_ERROR_NOT_SUPPORTED;                                             \
+    return SNUG_CUDA_LACKING;                                             \
   }                                                                              \
   __attribute__((visibility("hidden"))) void *snug_##name = (void *)lacking_##name; \
   __asm__(".pushsection .text\n.globl " #name "\n.type " #name ", %function\n"   \

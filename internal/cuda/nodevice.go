@@ -1,0 +1,14 @@
+//go:build !cuda
+
+package cuda
+
+import (
+	"fmt"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+// Open says why there is no device.
+func Open(int) (driver.Device, error) {
+	return nil, fmt.Errorf("no CUDA device: %s", looked())
+}
