@@ -1,7 +1,4 @@
-#include "rounding.cuh"
-
-// Numbers are what a rule steps with; optim.go has them in its order.
-struct Numbers { double v[8]; };
+#include "rule.cuh"
 
 // update steps weights with their gradients and up to three states. A state that is null
 // is 0 for the step, and what becomes of it is lost.
@@ -30,7 +27,7 @@ __device__ inline void update(i64 n, int dense, Key key, const T *g, T *w, S *a,
   KERNEL NAME##TS##SS(i64 n, int dense, Key key, Numbers numbers, const T *pg, T *pw, S *pa, S *pb, S *pc) { \
     typedef Acc<T> A;                                                                                        \
     A f[8];                                                                                                  \
-    for (int k = 0; k < 8; k++) f[k] = A(numbers.v[k]);                                                      \
+    numbers.to(f);                                                                                           \
     update(n, dense, key, pg, pw, pa, pb, pc, [=](A g, A &w, A &a, A &b, A &c) { __VA_ARGS__ });             \
   }
 #define RULE(...)                                                                                            \
@@ -43,25 +40,11 @@ __device__ inline void update(i64 n, int dense, Key key, const T *g, T *w, S *a,
 // rate, decay
 RULE(sgd, w -= f[0] * (g + f[1] * w);)
 
-// rate, decay, momentum, 1 − dampening, Nesterov
-#define SGD_MOMENTUM                                                                                          \
-  A d = g + f[1] * w;                                                                                         \
-  a = f[2] * a + f[3] * d;                                                                                    \
-  w -= f[0] * (f[4] != 0 ? d + f[2] * a : a);
-RULE(sgd_momentum, SGD_MOMENTUM)
-SMALL_RULE(sgd_momentum, SGD_MOMENTUM)
+RULE(sgd_momentum, momentumStep(f, g, w, a);)
+SMALL_RULE(sgd_momentum, momentumStep(f, g, w, a);)
 
-// rate/(1 − β1ᵗ), decay of the gradient, 1 − β1, β2, 1 − β2, ε, 1/√(1 − β2ᵗ), 1 − rate·decay of
-// the weights. c is AMSGrad's largest square; without it, it is this one.
-#define ADAM                                                                                                  \
-  w *= f[7];                                                                                                  \
-  A d = g + f[1] * w;                                                                                         \
-  a += f[2] * (d - a);                                                                                        \
-  b = f[3] * b + f[4] * d * d;                                                                                \
-  c = greater(c, b);                                                                                          \
-  w -= f[0] * a / (sqrt(c) * f[6] + f[5]);
-RULE(adam, ADAM)
-SMALL_RULE(adam, ADAM)
+RULE(adam, adamStep(f, g, w, a, b, c);)
+SMALL_RULE(adam, adamStep(f, g, w, a, b, c);)
 
 // rate, decay, α, 1 − α, ε, momentum, whether it is centered
 RULE(rmsprop,
