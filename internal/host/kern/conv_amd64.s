@@ -13819,3 +13819,684 @@ rest:
 	JNE       line
 	VZEROUPPER
 	RET
+
+// func winoInputx16(channels int, src *float32, plane int, first int, line int, rows uint64, columns uint64, dst *float32, dp int, fp int, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·winoInputx16(SB), NOSPLIT, $0-88
+	VMOVDQU32 convEvens<>+0(SB), Z31
+	VMOVDQU32 convOdds<>+0(SB), Z30
+	MOVQ      columns+48(FP), AX
+	KMOVW     AX, K1
+	SHRQ      $0x02, AX
+	KMOVW     AX, K3
+	SHRQ      $0x0e, AX
+	KMOVW     AX, K2
+	SHRQ      $0x02, AX
+	KMOVW     AX, K4
+	MOVQ      n+80(FP), AX
+	MOVQ      $-1, R10
+	BZHIQ     AX, R10, R10
+	KMOVW     R10, K5
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      plane+16(FP), DX
+	MOVQ      rows+40(FP), BX
+	MOVQ      line+32(FP), R11
+	MOVQ      dst+56(FP), DI
+	MOVQ      dp+64(FP), R8
+	MOVQ      fp+72(FP), R9
+
+channel:
+	MOVQ      first+24(FP), R10
+	ADDQ      SI, R10
+	BTQ       $0x00, BX
+	JCC       zero0
+	VMOVUPS.Z (R10), K1, Z16
+	VMOVUPS.Z 64(R10), K2, Z17
+	VMOVUPS.Z 8(R10), K3, Z18
+	VMOVUPS.Z 72(R10), K4, Z19
+	VMOVAPS   Z16, Z20
+	VMOVAPS   Z18, Z21
+	VPERMT2PS Z17, Z31, Z16
+	VPERMT2PS Z17, Z30, Z20
+	VPERMT2PS Z19, Z31, Z18
+	VPERMT2PS Z19, Z30, Z21
+	VSUBPS    Z18, Z16, Z0
+	VADDPS    Z18, Z20, Z1
+	VSUBPS    Z20, Z18, Z2
+	VSUBPS    Z21, Z20, Z3
+	JMP       done0
+
+zero0:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+done0:
+	ADDQ      R11, R10
+	BTQ       $0x01, BX
+	JCC       zero1
+	VMOVUPS.Z (R10), K1, Z16
+	VMOVUPS.Z 64(R10), K2, Z17
+	VMOVUPS.Z 8(R10), K3, Z18
+	VMOVUPS.Z 72(R10), K4, Z19
+	VMOVAPS   Z16, Z20
+	VMOVAPS   Z18, Z21
+	VPERMT2PS Z17, Z31, Z16
+	VPERMT2PS Z17, Z30, Z20
+	VPERMT2PS Z19, Z31, Z18
+	VPERMT2PS Z19, Z30, Z21
+	VSUBPS    Z18, Z16, Z4
+	VADDPS    Z18, Z20, Z5
+	VSUBPS    Z20, Z18, Z6
+	VSUBPS    Z21, Z20, Z7
+	JMP       done1
+
+zero1:
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+
+done1:
+	ADDQ      R11, R10
+	BTQ       $0x02, BX
+	JCC       zero2
+	VMOVUPS.Z (R10), K1, Z16
+	VMOVUPS.Z 64(R10), K2, Z17
+	VMOVUPS.Z 8(R10), K3, Z18
+	VMOVUPS.Z 72(R10), K4, Z19
+	VMOVAPS   Z16, Z20
+	VMOVAPS   Z18, Z21
+	VPERMT2PS Z17, Z31, Z16
+	VPERMT2PS Z17, Z30, Z20
+	VPERMT2PS Z19, Z31, Z18
+	VPERMT2PS Z19, Z30, Z21
+	VSUBPS    Z18, Z16, Z8
+	VADDPS    Z18, Z20, Z9
+	VSUBPS    Z20, Z18, Z10
+	VSUBPS    Z21, Z20, Z11
+	JMP       done2
+
+zero2:
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+done2:
+	ADDQ      R11, R10
+	BTQ       $0x03, BX
+	JCC       zero3
+	VMOVUPS.Z (R10), K1, Z16
+	VMOVUPS.Z 64(R10), K2, Z17
+	VMOVUPS.Z 8(R10), K3, Z18
+	VMOVUPS.Z 72(R10), K4, Z19
+	VMOVAPS   Z16, Z20
+	VMOVAPS   Z18, Z21
+	VPERMT2PS Z17, Z31, Z16
+	VPERMT2PS Z17, Z30, Z20
+	VPERMT2PS Z19, Z31, Z18
+	VPERMT2PS Z19, Z30, Z21
+	VSUBPS    Z18, Z16, Z12
+	VADDPS    Z18, Z20, Z13
+	VSUBPS    Z20, Z18, Z14
+	VSUBPS    Z21, Z20, Z15
+	JMP       done3
+
+zero3:
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+
+done3:
+	ADDQ    R11, R10
+	MOVQ    DI, AX
+	VSUBPS  Z8, Z0, Z16
+	VMOVUPS Z16, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z9, Z1, Z17
+	VMOVUPS Z17, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z10, Z2, Z18
+	VMOVUPS Z18, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z11, Z3, Z19
+	VMOVUPS Z19, K5, (AX)
+	ADDQ    R9, AX
+	VADDPS  Z8, Z4, Z16
+	VMOVUPS Z16, K5, (AX)
+	ADDQ    R9, AX
+	VADDPS  Z9, Z5, Z17
+	VMOVUPS Z17, K5, (AX)
+	ADDQ    R9, AX
+	VADDPS  Z10, Z6, Z18
+	VMOVUPS Z18, K5, (AX)
+	ADDQ    R9, AX
+	VADDPS  Z11, Z7, Z19
+	VMOVUPS Z19, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z4, Z8, Z16
+	VMOVUPS Z16, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z5, Z9, Z17
+	VMOVUPS Z17, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z6, Z10, Z18
+	VMOVUPS Z18, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z7, Z11, Z19
+	VMOVUPS Z19, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z12, Z4, Z16
+	VMOVUPS Z16, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z13, Z5, Z17
+	VMOVUPS Z17, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z14, Z6, Z18
+	VMOVUPS Z18, K5, (AX)
+	ADDQ    R9, AX
+	VSUBPS  Z15, Z7, Z19
+	VMOVUPS Z19, K5, (AX)
+	ADDQ    R9, AX
+	ADDQ    DX, SI
+	ADDQ    R8, DI
+	DECQ    CX
+	JNE     channel
+	VZEROUPPER
+	RET
+
+DATA convOdds<>+0(SB)/4, $0x00000001
+DATA convOdds<>+4(SB)/4, $0x00000003
+DATA convOdds<>+8(SB)/4, $0x00000005
+DATA convOdds<>+12(SB)/4, $0x00000007
+DATA convOdds<>+16(SB)/4, $0x00000009
+DATA convOdds<>+20(SB)/4, $0x0000000b
+DATA convOdds<>+24(SB)/4, $0x0000000d
+DATA convOdds<>+28(SB)/4, $0x0000000f
+DATA convOdds<>+32(SB)/4, $0x00000011
+DATA convOdds<>+36(SB)/4, $0x00000013
+DATA convOdds<>+40(SB)/4, $0x00000015
+DATA convOdds<>+44(SB)/4, $0x00000017
+DATA convOdds<>+48(SB)/4, $0x00000019
+DATA convOdds<>+52(SB)/4, $0x0000001b
+DATA convOdds<>+56(SB)/4, $0x0000001d
+DATA convOdds<>+60(SB)/4, $0x0000001f
+GLOBL convOdds<>(SB), RODATA|NOPTR, $64
+
+// func winoOutputx16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, line int, columns int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·winoOutputx16(SB), NOSPLIT, $0-72
+	VMOVDQU32 convPairsLower<>+0(SB), Z31
+	VMOVDQU32 convPairsUpper<>+0(SB), Z30
+	MOVQ      columns+64(FP), AX
+	MOVQ      $-1, R11
+	BZHIQ     AX, R11, R11
+	KMOVW     R11, K1
+	SHRQ      $0x10, R11
+	KMOVW     R11, K2
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      sp+16(FP), DX
+	MOVQ      fp+24(FP), BX
+	MOVQ      bias+32(FP), R10
+	MOVQ      dst+40(FP), DI
+	MOVQ      plane+48(FP), R8
+	MOVQ      line+56(FP), R9
+
+channel:
+	MOVQ         SI, AX
+	VMOVUPS      (AX), Z0
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z1
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z2
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z3
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z4
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z5
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z6
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z7
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z8
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z9
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z10
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z11
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z12
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z13
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z14
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z15
+	VPXORD       Z16, Z16, Z16
+	TESTQ        R10, R10
+	JE           noBias
+	VBROADCASTSS (R10), Z16
+	ADDQ         $0x04, R10
+
+noBias:
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z8, Z0, Z0
+	VSUBPS    Z8, Z4, Z4
+	VSUBPS    Z12, Z4, Z4
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z9, Z1, Z1
+	VSUBPS    Z9, Z5, Z5
+	VSUBPS    Z13, Z5, Z5
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z10, Z2, Z2
+	VSUBPS    Z10, Z6, Z6
+	VSUBPS    Z14, Z6, Z6
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z11, Z3, Z3
+	VSUBPS    Z11, Z7, Z7
+	VSUBPS    Z15, Z7, Z7
+	VADDPS    Z1, Z0, Z0
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z16, Z0, Z0
+	VSUBPS    Z2, Z1, Z1
+	VSUBPS    Z3, Z1, Z1
+	VADDPS    Z16, Z1, Z1
+	VMOVAPS   Z0, Z2
+	VPERMT2PS Z1, Z31, Z0
+	VPERMT2PS Z1, Z30, Z2
+	VADDPS    Z5, Z4, Z4
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z16, Z4, Z4
+	VSUBPS    Z6, Z5, Z5
+	VSUBPS    Z7, Z5, Z5
+	VADDPS    Z16, Z5, Z5
+	VMOVAPS   Z4, Z6
+	VPERMT2PS Z5, Z31, Z4
+	VPERMT2PS Z5, Z30, Z6
+	VMOVUPS   Z0, K1, (DI)
+	VMOVUPS   Z2, K2, 64(DI)
+	TESTQ     R9, R9
+	JE        noLine
+	VMOVUPS   Z4, K1, (DI)(R9*1)
+	VMOVUPS   Z6, K2, 64(DI)(R9*1)
+
+noLine:
+	ADDQ DX, SI
+	ADDQ R8, DI
+	DECQ CX
+	JNE  channel
+	VZEROUPPER
+	RET
+
+DATA convPairsLower<>+0(SB)/4, $0x00000000
+DATA convPairsLower<>+4(SB)/4, $0x00000010
+DATA convPairsLower<>+8(SB)/4, $0x00000001
+DATA convPairsLower<>+12(SB)/4, $0x00000011
+DATA convPairsLower<>+16(SB)/4, $0x00000002
+DATA convPairsLower<>+20(SB)/4, $0x00000012
+DATA convPairsLower<>+24(SB)/4, $0x00000003
+DATA convPairsLower<>+28(SB)/4, $0x00000013
+DATA convPairsLower<>+32(SB)/4, $0x00000004
+DATA convPairsLower<>+36(SB)/4, $0x00000014
+DATA convPairsLower<>+40(SB)/4, $0x00000005
+DATA convPairsLower<>+44(SB)/4, $0x00000015
+DATA convPairsLower<>+48(SB)/4, $0x00000006
+DATA convPairsLower<>+52(SB)/4, $0x00000016
+DATA convPairsLower<>+56(SB)/4, $0x00000007
+DATA convPairsLower<>+60(SB)/4, $0x00000017
+GLOBL convPairsLower<>(SB), RODATA|NOPTR, $64
+
+DATA convPairsUpper<>+0(SB)/4, $0x00000008
+DATA convPairsUpper<>+4(SB)/4, $0x00000018
+DATA convPairsUpper<>+8(SB)/4, $0x00000009
+DATA convPairsUpper<>+12(SB)/4, $0x00000019
+DATA convPairsUpper<>+16(SB)/4, $0x0000000a
+DATA convPairsUpper<>+20(SB)/4, $0x0000001a
+DATA convPairsUpper<>+24(SB)/4, $0x0000000b
+DATA convPairsUpper<>+28(SB)/4, $0x0000001b
+DATA convPairsUpper<>+32(SB)/4, $0x0000000c
+DATA convPairsUpper<>+36(SB)/4, $0x0000001c
+DATA convPairsUpper<>+40(SB)/4, $0x0000000d
+DATA convPairsUpper<>+44(SB)/4, $0x0000001d
+DATA convPairsUpper<>+48(SB)/4, $0x0000000e
+DATA convPairsUpper<>+52(SB)/4, $0x0000001e
+DATA convPairsUpper<>+56(SB)/4, $0x0000000f
+DATA convPairsUpper<>+60(SB)/4, $0x0000001f
+GLOBL convPairsUpper<>(SB), RODATA|NOPTR, $64
+
+// func winoWeightsx16(n int, src *float32, lane int, next int, tap int, dst *float32, rows int, fp int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·winoWeightsx16(SB), NOSPLIT, $0-64
+	MOVQ         lane+16(FP), AX
+	VPBROADCASTD AX, Z30
+	VPMULLD      convNumbers<>+0(SB), Z30, Z30
+	MOVQ         rows+48(FP), DX
+	MOVQ         $-1, AX
+	BZHIQ        DX, AX, AX
+	KMOVW        AX, K1
+	SHLQ         $0x02, DX
+	MOVL         $0x3f000000, AX
+	VPBROADCASTD AX, Z31
+	MOVQ         n+0(FP), CX
+	MOVQ         src+8(FP), SI
+	MOVQ         next+24(FP), R8
+	MOVQ         tap+32(FP), R9
+	MOVQ         dst+40(FP), DI
+	MOVQ         fp+56(FP), BX
+
+weight:
+	MOVQ       SI, AX
+	KMOVW      K1, K2
+	VPXORD     Z0, Z0, Z0
+	VGATHERDPS (AX)(Z30*1), K2, Z0
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z1, Z1, Z1
+	VGATHERDPS (AX)(Z30*1), K2, Z1
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z2, Z2, Z2
+	VGATHERDPS (AX)(Z30*1), K2, Z2
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z3, Z3, Z3
+	VGATHERDPS (AX)(Z30*1), K2, Z3
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z4, Z4, Z4
+	VGATHERDPS (AX)(Z30*1), K2, Z4
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z5, Z5, Z5
+	VGATHERDPS (AX)(Z30*1), K2, Z5
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z6, Z6, Z6
+	VGATHERDPS (AX)(Z30*1), K2, Z6
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z7, Z7, Z7
+	VGATHERDPS (AX)(Z30*1), K2, Z7
+	ADDQ       R9, AX
+	KMOVW      K1, K2
+	VPXORD     Z8, Z8, Z8
+	VGATHERDPS (AX)(Z30*1), K2, Z8
+	ADDQ       R9, AX
+	VADDPS     Z6, Z0, Z9
+	VSUBPS     Z3, Z9, Z12
+	VADDPS     Z3, Z9, Z9
+	VMULPS     Z31, Z12, Z12
+	VMULPS     Z31, Z9, Z9
+	VADDPS     Z7, Z1, Z10
+	VSUBPS     Z4, Z10, Z13
+	VADDPS     Z4, Z10, Z10
+	VMULPS     Z31, Z13, Z13
+	VMULPS     Z31, Z10, Z10
+	VADDPS     Z8, Z2, Z11
+	VSUBPS     Z5, Z11, Z14
+	VADDPS     Z5, Z11, Z11
+	VMULPS     Z31, Z14, Z14
+	VMULPS     Z31, Z11, Z11
+	MOVQ       DI, AX
+	VADDPS     Z2, Z0, Z15
+	VSUBPS     Z1, Z15, Z16
+	VADDPS     Z1, Z15, Z15
+	VMULPS     Z31, Z16, Z16
+	VMULPS     Z31, Z15, Z15
+	VMOVUPS    Z0, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z15, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z16, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z2, K1, (AX)
+	ADDQ       BX, AX
+	VADDPS     Z11, Z9, Z15
+	VSUBPS     Z10, Z15, Z16
+	VADDPS     Z10, Z15, Z15
+	VMULPS     Z31, Z16, Z16
+	VMULPS     Z31, Z15, Z15
+	VMOVUPS    Z9, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z15, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z16, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z11, K1, (AX)
+	ADDQ       BX, AX
+	VADDPS     Z14, Z12, Z15
+	VSUBPS     Z13, Z15, Z16
+	VADDPS     Z13, Z15, Z15
+	VMULPS     Z31, Z16, Z16
+	VMULPS     Z31, Z15, Z15
+	VMOVUPS    Z12, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z15, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z16, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z14, K1, (AX)
+	ADDQ       BX, AX
+	VADDPS     Z8, Z6, Z15
+	VSUBPS     Z7, Z15, Z16
+	VADDPS     Z7, Z15, Z15
+	VMULPS     Z31, Z16, Z16
+	VMULPS     Z31, Z15, Z15
+	VMOVUPS    Z6, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z15, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z16, K1, (AX)
+	ADDQ       BX, AX
+	VMOVUPS    Z8, K1, (AX)
+	ADDQ       BX, AX
+	ADDQ       R8, SI
+	ADDQ       DX, DI
+	DECQ       CX
+	JNE        weight
+	VZEROUPPER
+	RET
+
+DATA convNumbers<>+0(SB)/4, $0x00000000
+DATA convNumbers<>+4(SB)/4, $0x00000001
+DATA convNumbers<>+8(SB)/4, $0x00000002
+DATA convNumbers<>+12(SB)/4, $0x00000003
+DATA convNumbers<>+16(SB)/4, $0x00000004
+DATA convNumbers<>+20(SB)/4, $0x00000005
+DATA convNumbers<>+24(SB)/4, $0x00000006
+DATA convNumbers<>+28(SB)/4, $0x00000007
+DATA convNumbers<>+32(SB)/4, $0x00000008
+DATA convNumbers<>+36(SB)/4, $0x00000009
+DATA convNumbers<>+40(SB)/4, $0x0000000a
+DATA convNumbers<>+44(SB)/4, $0x0000000b
+DATA convNumbers<>+48(SB)/4, $0x0000000c
+DATA convNumbers<>+52(SB)/4, $0x0000000d
+DATA convNumbers<>+56(SB)/4, $0x0000000e
+DATA convNumbers<>+60(SB)/4, $0x0000000f
+GLOBL convNumbers<>(SB), RODATA|NOPTR, $64
+
+// func winoGradientx16(n int, src *float32, pixel int, line int, dst *float32, fp int)
+// Requires: AVX, AVX512F
+TEXT ·winoGradientx16(SB), NOSPLIT, $0-48
+	MOVQ n+0(FP), CX
+	MOVQ src+8(FP), SI
+	MOVQ pixel+16(FP), DX
+	MOVQ line+24(FP), BX
+	MOVQ dst+32(FP), DI
+	MOVQ fp+40(FP), R8
+
+tile:
+	LEAQ    (SI)(BX*1), AX
+	VMOVUPS (SI), Z0
+	VMOVUPS (SI)(DX*1), Z3
+	VADDPS  Z3, Z0, Z1
+	VSUBPS  Z3, Z0, Z2
+	VMOVUPS (AX), Z4
+	VMOVUPS (AX)(DX*1), Z7
+	VADDPS  Z7, Z4, Z5
+	VSUBPS  Z7, Z4, Z6
+	VADDPS  Z4, Z0, Z8
+	VSUBPS  Z4, Z0, Z12
+	VADDPS  Z5, Z1, Z9
+	VSUBPS  Z5, Z1, Z13
+	VADDPS  Z6, Z2, Z10
+	VSUBPS  Z6, Z2, Z14
+	VADDPS  Z7, Z3, Z11
+	VSUBPS  Z7, Z3, Z15
+	MOVQ    DI, AX
+	VMOVUPS Z0, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z1, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z2, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z3, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z8, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z9, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z10, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z11, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z12, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z13, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z14, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z15, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z4, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z5, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z6, (AX)
+	ADDQ    R8, AX
+	VMOVUPS Z7, (AX)
+	ADDQ    R8, AX
+	LEAQ    (SI)(DX*2), SI
+	ADDQ    DX, DI
+	DECQ    CX
+	JNE     tile
+	VZEROUPPER
+	RET
+
+// func winoWeightsBackx16(n int, src *float32, sp int, fp int, dst *float32)
+// Requires: AVX, AVX512F
+TEXT ·winoWeightsBackx16(SB), NOSPLIT, $0-40
+	MOVL         $0x3f000000, AX
+	VPBROADCASTD AX, Z31
+	MOVQ         n+0(FP), CX
+	MOVQ         src+8(FP), SI
+	MOVQ         sp+16(FP), DX
+	MOVQ         fp+24(FP), BX
+	MOVQ         dst+32(FP), DI
+
+weight:
+	MOVQ    SI, AX
+	VMOVUPS (AX), Z0
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z1
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z2
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z3
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z4
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z5
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z6
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z7
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z8
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z9
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z10
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z11
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z12
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z13
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z14
+	ADDQ    BX, AX
+	VMOVUPS (AX), Z15
+	VADDPS  Z8, Z4, Z16
+	VSUBPS  Z8, Z4, Z4
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z4, Z4
+	VADDPS  Z16, Z0, Z0
+	VSUBPS  Z12, Z16, Z8
+	VADDPS  Z9, Z5, Z16
+	VSUBPS  Z9, Z5, Z5
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z5, Z5
+	VADDPS  Z16, Z1, Z1
+	VSUBPS  Z13, Z16, Z9
+	VADDPS  Z10, Z6, Z16
+	VSUBPS  Z10, Z6, Z6
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z6, Z6
+	VADDPS  Z16, Z2, Z2
+	VSUBPS  Z14, Z16, Z10
+	VADDPS  Z11, Z7, Z16
+	VSUBPS  Z11, Z7, Z7
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z7, Z7
+	VADDPS  Z16, Z3, Z3
+	VSUBPS  Z15, Z16, Z11
+	VADDPS  Z2, Z1, Z16
+	VSUBPS  Z2, Z1, Z1
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z1, Z1
+	VADDPS  Z16, Z0, Z0
+	VSUBPS  Z3, Z16, Z2
+	VMOVUPS Z0, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z1, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z2, (DI)
+	ADDQ    DX, DI
+	VADDPS  Z6, Z5, Z16
+	VSUBPS  Z6, Z5, Z5
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z5, Z5
+	VADDPS  Z16, Z4, Z4
+	VSUBPS  Z7, Z16, Z6
+	VMOVUPS Z4, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z5, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z6, (DI)
+	ADDQ    DX, DI
+	VADDPS  Z10, Z9, Z16
+	VSUBPS  Z10, Z9, Z9
+	VMULPS  Z31, Z16, Z16
+	VMULPS  Z31, Z9, Z9
+	VADDPS  Z16, Z8, Z8
+	VSUBPS  Z11, Z16, Z10
+	VMOVUPS Z8, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z9, (DI)
+	ADDQ    DX, DI
+	VMOVUPS Z10, (DI)
+	ADDQ    DX, DI
+	ADDQ    DX, SI
+	DECQ    CX
+	JNE     weight
+	VZEROUPPER
+	RET

@@ -378,3 +378,28 @@ func gatherLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int
 //
 //go:noescape
 func scatterLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+
+// winoInputx16 transforms n tiles of each channel: 16 results, fp bytes apart.
+//
+//go:noescape
+func winoInputx16(channels int, src *float32, plane int, first int, line int, rows uint64, columns uint64, dst *float32, dp int, fp int, n int)
+
+// winoOutputx16 makes pixels, and adds each channel's bias, of 16 values a tile.
+//
+//go:noescape
+func winoOutputx16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, line int, columns int)
+
+// winoWeightsx16 transforms n weights of each of up to 16 channels.
+//
+//go:noescape
+func winoWeightsx16(n int, src *float32, lane int, next int, tap int, dst *float32, rows int, fp int)
+
+// winoGradientx16 transforms n tiles of 16 channels: 16 results, fp bytes apart.
+//
+//go:noescape
+func winoGradientx16(n int, src *float32, pixel int, line int, dst *float32, fp int)
+
+// winoWeightsBackx16 makes 9 taps, sp bytes apart, of n times 16 channels of 16 sums each.
+//
+//go:noescape
+func winoWeightsBackx16(n int, src *float32, sp int, fp int, dst *float32)

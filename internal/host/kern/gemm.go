@@ -30,7 +30,7 @@ const (
 	gemmSlack = 8    // elements after a panel that packing it may write
 	gemmGroup = 16   // panels each way that one goroutine takes at a time, at most
 	gemmAll   = 32   // panels of rows, that stay in the second-level cache
-	panelCols = 16   // of b, at most
+	panelCols = 32   // of b, at most
 
 	gemmSmall = 48 * 48 * 48 // up to here a second thread costs more than it brings, as does packing a
 	gemmFew   = 64           // columns for which packing a costs more than it brings
@@ -60,7 +60,9 @@ func GemmWorkspace(t driver.DType, m, n, k, threads int) int64 {
 		newGemm[float32, float32](m, n, k, &a)
 	case driver.Float64:
 		newGemm[float64, float64](m, n, k, &a)
-	case driver.BFloat16, driver.Float16:
+	case driver.BFloat16:
+		newGemm[driver.B16, float32](m, n, k, &a)
+	case driver.Float16:
 		newGemm[driver.F16, float32](m, n, k, &a)
 	default:
 		panic(fmt.Sprintf("kern: product of %v", t))
@@ -70,13 +72,16 @@ func GemmWorkspace(t driver.DType, m, n, k, threads int) int64 {
 
 // A gemm is a product of elements T, computed in F.
 type gemm[T Elem, F floating] struct {
-	m, n, k          int
+	m, n             int
+	k, fold          int // the depth in packed values, each of so many elements
 	rows, cols, deep int // of a block
 	pa, pb           []F // packed panels of a block of either operand
 	sums             []F // a block of the result, where it can't be summed in place
 	bias             []F
 
 	kern    gemmKernel[F]
+	packing packing
+	depth   int // in elements
 	a, b, c Mat[T]
 }
 
@@ -88,13 +93,18 @@ func (*gemm[T, F]) half() bool {
 }
 
 func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
-	g := gemm[T, F]{m: m, n: n, k: k, kern: gemmKernelOf[F]()}
+	g := gemm[T, F]{m: m, n: n, depth: k, fold: 1}
+	g.kern, g.packing = gemmKernelOf[T, F]()
+	if g.packing == packPairs {
+		g.fold = 2
+	}
+	g.k = (k + g.fold - 1) / g.fold
 	if m*n == 0 {
 		return g
 	}
 	g.rows = evenly(m, gemmRows, 1)
 	g.cols = evenly(n, gemmCols, panelCols)
-	g.deep = evenly(k, gemmDepth, 4)
+	g.deep = evenly(g.k, gemmDepth, 4)
 	if g.half() || !g.small() {
 		g.pa = take[F](a, g.rows*g.deep+(g.rows+3)/4*gemmSlack)
 	}
@@ -106,7 +116,7 @@ func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
 	return g
 }
 
-func (g *gemm[T, F]) small() bool { return g.m*g.n*g.k <= gemmSmall }
+func (g *gemm[T, F]) small() bool { return g.m*g.n*g.depth <= gemmSmall }
 
 // evenly is the length, a multiple of unit, of the fewest parts of n that are no longer than most.
 func evenly(n, most, unit int) int {
@@ -277,6 +287,9 @@ func (s *gemmStep[T, F]) pack(t int) {
 	}
 }
 
+// elements are how many the step takes of the depth.
+func (s *gemmStep[T, F]) elements() int { return min(s.deep*s.fold, s.depth-s.p*s.fold) }
+
 // rowPanel is the rows of panel q: all panels are of the same height, or one less.
 func (s *gemmStep[T, F]) rowPanel(q int) (r0, r1 int) {
 	return q * s.rows / s.rowPanels, (q + 1) * s.rows / s.rowPanels
@@ -288,8 +301,8 @@ func (s *gemmStep[T, F]) colPanel(q int) (c0, c1 int) {
 
 func (s *gemmStep[T, F]) packRows(q int) {
 	r0, r1 := s.rowPanel(q)
-	a := s.gemm.a
-	pack(s.packedRows(q), r1-r0, a.Data[(s.i+r0)*a.RS+s.p*a.CS:], a.RS, a.CS, r1-r0, s.deep)
+	a, p, k := s.gemm.a, s.p*s.fold, s.elements()
+	pack(s.packing, s.packedRows(q), r1-r0, a.Data[(s.i+r0)*a.RS+p*a.CS:], a.RS, a.CS, r1-r0, k)
 }
 
 func (s *gemmStep[T, F]) packedRows(q int) []F {
@@ -301,8 +314,8 @@ func (s *gemmStep[T, F]) packedCols(q int) []F { return s.pb[q*s.kern.cols*s.dee
 
 func (s *gemmStep[T, F]) packCols(q int, dst []F) {
 	c0, c1 := s.colPanel(q)
-	b := s.gemm.b
-	pack(dst, s.kern.cols, b.Data[s.p*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, s.deep)
+	b, p, k := s.gemm.b, s.p*s.fold, s.elements()
+	pack(s.packing, dst, s.kern.cols, b.Data[p*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, k)
 }
 
 func (s *gemmStep[T, F]) task(t int) {

@@ -2,4 +2,12 @@
 
 package kern
 
-var gemmAsm32, gemmAsm64, copyRowsAsm any
+var gemmAsm32, gemmAsm64, copyRowsAsm, gemm512F32, gemm512F64 any
+
+// Never called: the level is portable.
+
+var gemm512B16 gemmKernel[float32]
+
+func pack512[T Elem, F floating](kind packing, dst []F, pitch int, src []T, si, sp, n, k int) int {
+	return 0
+}

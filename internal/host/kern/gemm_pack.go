@@ -1,25 +1,49 @@
 package kern
 
-import "github.com/snug-ml/snug/internal/driver"
+import (
+	"math"
 
-// pack makes dst[p·pitch + i] of src[i·si + p·sp], for i below n and p below k. It may write up to gemmSlack elements more.
-func pack[T Elem, F floating](dst []F, pitch int, src []T, si, sp, n, k int) {
-	x := same[F](src)
+	"github.com/snug-ml/snug/internal/driver"
+)
+
+// A packing is what is stored, and what is made of it: float32, but for packF64 and packPairs.
+type packing int
+
+const (
+	packF32 packing = iota
+	packF64
+	packB16
+	packF16
+	packPairs // of bfloat16 that follow each other in the depth; a lone last one has a zero beside it
+)
+
+// pack makes dst[p·pitch + i] of src[i·si + p·sp], for i below n and p below k; n is at most two vectors. With pairs, p
+// counts these in dst. It may write up to gemmSlack elements more.
+func pack[T Elem, F floating](kind packing, dst []F, pitch int, src []T, si, sp, n, k int) {
+	done := 0 // of the depth
 	switch {
-	case x == nil:
-		packHalf(dst, pitch, src, si, sp, n, k)
-	case si == 1:
-		pick(copyRowsAsm, copyRows[F])(dst, pitch, x, sp, n, k)
-	case sp == 1:
-		done := k
+	case level >= avx512:
+		done = pack512(kind, dst, pitch, src, si, sp, n, k)
+	case kind == packF32 && si == 1:
+		pick(copyRowsAsm, copyRows[F])(dst, pitch, same[F](src), sp, n, k)
+		done = k
+	case kind == packF32 && sp == 1:
+		done = k
 		for i := 0; i < n; i += 8 {
-			done = transpose(k, x[i*si:], si, min(8, n-i), dst[i:], pitch)
+			done = transpose(k, same[F](src)[i*si:], si, min(8, n-i), dst[i:], pitch)
 		}
-		if done < k {
-			packStrided(dst[done*pitch:], pitch, x[done:], si, 1, n, k-done)
-		}
+	}
+	if done == k {
+		return
+	}
+	src = src[done*sp:]
+	switch kind {
+	case packF32, packF64:
+		packStrided(dst[done*pitch:], pitch, same[F](src), si, sp, n, k-done)
+	case packPairs:
+		packPairsGo(same[float32](dst)[done/2*pitch:], pitch, any(src).([]driver.B16), si, sp, n, k-done)
 	default:
-		packStrided(dst, pitch, x, si, sp, n, k)
+		packHalf(dst[done*pitch:], pitch, src, si, sp, n, k-done)
 	}
 }
 
@@ -36,6 +60,17 @@ func packStrided[F floating](dst []F, pitch int, src []F, si, sp, n, k int) {
 		for range k {
 			dst[to] = src[at]
 			at, to = at+sp, to+pitch
+		}
+	}
+}
+func packPairsGo(dst []float32, pitch int, src []driver.B16, si, sp, n, k int) {
+	for i := range n {
+		for p := 0; p < k; p += 2 {
+			pair := uint32(src[i*si+p*sp])
+			if p+1 < k {
+				pair |= uint32(src[i*si+(p+1)*sp]) << 16
+			}
+			dst[p/2*pitch+i] = math.Float32frombits(pair)
 		}
 	}
 }

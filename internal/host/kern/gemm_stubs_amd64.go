@@ -120,3 +120,333 @@ func copyF32x2m(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
 
 //go:noescape
 func copyF32x1m(k int, src *float32, ss int, dst *float32, ds int, mask *byte)
+
+//go:noescape
+func gemmF32z1x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z1x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z2x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z2x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z3x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z3x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z4x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z4x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z5x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z5x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z6x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z6x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z7x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z7x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z8x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z8x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z9x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z9x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z10x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z10x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z11x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z11x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z12x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z12x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z13x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z13x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z14x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z14x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z1x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z2x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z3x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF32z4x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z1x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z1x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z2x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z2x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z3x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z3x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z4x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z4x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z5x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z5x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z6x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z6x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z7x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z7x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z8x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z8x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z9x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z9x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z10x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z10x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z11x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z11x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z12x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z12x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z13x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z13x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z14x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z14x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z1x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z2x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z3x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmF64z4x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z1x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z1x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z2x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z2x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z3x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z3x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z4x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z4x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z5x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z5x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z6x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z6x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z7x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z7x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z8x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z8x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z9x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z9x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z10x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z10x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z11x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z11x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z12x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z12x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z13x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z13x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z14x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z14x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z1x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z2x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z3x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func gemmB16z4x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+
+//go:noescape
+func copyF32z1(k int, src *float32, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func copyF32z2(k int, src *float32, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func columnsF32z(blocks int, src *float32, from *[7]int, dst *float32, ds int, order *uint32, mask uint32)
+
+//go:noescape
+func copyF64z1(k int, src *float64, ss int, dst *float64, ds int, mask uint32)
+
+//go:noescape
+func copyF64z2(k int, src *float64, ss int, dst *float64, ds int, mask uint32)
+
+//go:noescape
+func columnsF64z(blocks int, src *float64, from *[7]int, dst *float64, ds int, order *uint32, mask uint32)
+
+//go:noescape
+func copyB16z1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func copyB16z2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func columnsB16z(blocks int, src *uint16, from *[7]int, dst *float32, ds int, order *uint32, mask uint32)
+
+//go:noescape
+func copyF16z1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func copyF16z2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func columnsF16z(blocks int, src *uint16, from *[7]int, dst *float32, ds int, order *uint32, mask uint32)
+
+//go:noescape
+func copyPairsz1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func copyPairsz2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)

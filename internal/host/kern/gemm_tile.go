@@ -1,5 +1,7 @@
 package kern
 
+import "github.com/snug-ml/snug/internal/driver"
+
 // A gemmKernel computes a tile of a product, c = a·b + d, of at most so many rows and columns. Distances are in
 // elements. The columns of b, c and d are neighbours; d may be nil, or c itself.
 type gemmKernel[F floating] struct {
@@ -7,9 +9,22 @@ type gemmKernel[F floating] struct {
 	tile       func(rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, ldd int)
 }
 
-func gemmKernelOf[F floating]() gemmKernel[F] {
-	portable := gemmKernel[F]{4, 8, gemmTileGo[F]} // panels as wide as what is transposed at a time
-	return pick(gemmAsm32, pick(gemmAsm64, portable))
+// gemmKernelOf is the kernel for products of elements T, computed in F, and how its operands are packed.
+func gemmKernelOf[T Elem, F floating]() (gemmKernel[F], packing) {
+	var t T
+	kind := packF32
+	switch any(t).(type) {
+	case float64:
+		kind = packF64
+	case driver.F16:
+		kind = packF16
+	case driver.B16:
+		if kind = packB16; level >= avx512bf16 {
+			return any(gemm512B16).(gemmKernel[F]), packPairs
+		}
+	}
+	inGo := gemmKernel[F]{4, 8, gemmTileGo[F]} // panels as wide as what is transposed at a time
+	return pickAt(avx512, gemm512F32, pickAt(avx512, gemm512F64, pick(gemmAsm32, pick(gemmAsm64, inGo)))), kind
 }
 
 // gemmTileGo keeps two by four sums in registers. The conversions keep the compiler from fusing, in some loops and not

@@ -3,3 +3,5 @@
 package kern
 
 func levelOfMachine() int { return portable }
+
+func fastest(l int) int { return l }

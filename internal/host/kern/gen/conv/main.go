@@ -57,6 +57,7 @@ func main() {
 	gatherLines()
 	scatterLines()
 	wideLines()
+	winograd()
 	Generate()
 }
 

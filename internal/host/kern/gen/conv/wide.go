@@ -67,6 +67,8 @@ func wideLine(name, doc string, from, to int, before func(), block func(src, dst
 	RET()
 }
 
+var evens Mem
+
 // table is a vector of 16 indices.
 func table(name string, index func(lane int) int) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
@@ -82,7 +84,7 @@ func wideLines() {
 		VMOVUPS_Z(Mem{Base: src}, reg.K1, z[0])
 		VMOVUPS(z[0], reg.K1, Mem{Base: dst})
 	})
-	evens := table("convEvens", func(i int) int { return 2 * i })
+	evens = table("convEvens", func(i int) int { return 2 * i })
 	wideLine("gatherLines", "takes every other value.", 2, 1, func() {
 		VMOVDQU32(evens, z[2])
 	}, func(src, dst reg.GPPhysical) {

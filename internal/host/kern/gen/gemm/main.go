@@ -19,6 +19,22 @@ func main() {
 	for _, v := range []variant{{2, false}, {2, true}, {1, true}} {
 		copyRows(v)
 	}
+	for _, t := range []elem{single, double, pair} {
+		for mr := 1; mr <= 14; mr++ {
+			tile512(t, mr, 1)
+			tile512(t, mr, 2)
+		}
+		for mr := 1; mr <= 4; mr++ {
+			tile512(t, mr, 6)
+		}
+	}
+	for _, f := range formats {
+		copy512(f, 1)
+		copy512(f, 2)
+		if f.rows == 1 { // pairs of neighbours are packed as float32 are
+			columns512(f)
+		}
+	}
 	Generate()
 }
 
@@ -32,13 +48,15 @@ const lanes = 32 // bytes of a vector
 type elem struct {
 	name, goType                    string
 	broadcast, move, fma, add, mask func(ops ...Op)
+	maskz                           func(m, k, dst Op)
 }
 
 func three(f func(a, b, c Op)) func(...Op) { return func(o ...Op) { f(o[0], o[1], o[2]) } }
 
 var (
-	single = elem{"F32", "float32", VBROADCASTSS, VMOVUPS, VFMADD231PS, VADDPS, three(VMASKMOVPS)}
-	double = elem{"F64", "float64", VBROADCASTSD, VMOVUPD, VFMADD231PD, VADDPD, three(VMASKMOVPD)}
+	single = elem{"F32", "float32", VBROADCASTSS, VMOVUPS, VFMADD231PS, VADDPS, three(VMASKMOVPS), VMOVUPS_Z}
+	double = elem{"F64", "float64", VBROADCASTSD, VMOVUPD, VFMADD231PD, VADDPD, three(VMASKMOVPD), VMOVUPD_Z}
+	pair   = elem{"B16", "float32", VBROADCASTSS, VMOVUPS, dot, VADDPS, nil, VMOVUPS_Z} // two bfloat16, sums of float32
 )
 
 // at is the address of row i of at most six, given the rows 0 and 3 and the distance of two rows.

@@ -1,0 +1,85 @@
+//go:build !race
+
+package kern
+
+var (
+	gemm512F32 = gemmKernel[float32]{14, 32, tile512F32}
+	gemm512F64 = gemmKernel[float64]{14, 16, tile512F64}
+	gemm512B16 = gemmKernel[float32]{14, 32, tile512B16} // its operands are pairs of bfloat16
+)
+
+type (
+	gemm512Func32 = func(k int, a *float32, ars, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
+	gemm512Func64 = func(k int, a *float64, ars, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
+)
+
+// By the vectors of columns, and the rows.
+var (
+	gemmF32zx1 = [...]gemm512Func32{nil,
+		gemmF32z1x1, gemmF32z2x1, gemmF32z3x1, gemmF32z4x1, gemmF32z5x1, gemmF32z6x1, gemmF32z7x1,
+		gemmF32z8x1, gemmF32z9x1, gemmF32z10x1, gemmF32z11x1, gemmF32z12x1, gemmF32z13x1, gemmF32z14x1,
+	}
+	gemmF32zx2 = [...]gemm512Func32{nil,
+		gemmF32z1x2, gemmF32z2x2, gemmF32z3x2, gemmF32z4x2, gemmF32z5x2, gemmF32z6x2, gemmF32z7x2,
+		gemmF32z8x2, gemmF32z9x2, gemmF32z10x2, gemmF32z11x2, gemmF32z12x2, gemmF32z13x2, gemmF32z14x2,
+	}
+	gemmF32zx6 = [...]gemm512Func32{nil,
+		gemmF32z1x6, gemmF32z2x6, gemmF32z3x6, gemmF32z4x6,
+	}
+	gemmF64zx1 = [...]gemm512Func64{nil,
+		gemmF64z1x1, gemmF64z2x1, gemmF64z3x1, gemmF64z4x1, gemmF64z5x1, gemmF64z6x1, gemmF64z7x1,
+		gemmF64z8x1, gemmF64z9x1, gemmF64z10x1, gemmF64z11x1, gemmF64z12x1, gemmF64z13x1, gemmF64z14x1,
+	}
+	gemmF64zx2 = [...]gemm512Func64{nil,
+		gemmF64z1x2, gemmF64z2x2, gemmF64z3x2, gemmF64z4x2, gemmF64z5x2, gemmF64z6x2, gemmF64z7x2,
+		gemmF64z8x2, gemmF64z9x2, gemmF64z10x2, gemmF64z11x2, gemmF64z12x2, gemmF64z13x2, gemmF64z14x2,
+	}
+	gemmF64zx6 = [...]gemm512Func64{nil,
+		gemmF64z1x6, gemmF64z2x6, gemmF64z3x6, gemmF64z4x6,
+	}
+	gemmB16zx1 = [...]gemm512Func32{nil,
+		gemmB16z1x1, gemmB16z2x1, gemmB16z3x1, gemmB16z4x1, gemmB16z5x1, gemmB16z6x1, gemmB16z7x1,
+		gemmB16z8x1, gemmB16z9x1, gemmB16z10x1, gemmB16z11x1, gemmB16z12x1, gemmB16z13x1, gemmB16z14x1,
+	}
+	gemmB16zx2 = [...]gemm512Func32{nil,
+		gemmB16z1x2, gemmB16z2x2, gemmB16z3x2, gemmB16z4x2, gemmB16z5x2, gemmB16z6x2, gemmB16z7x2,
+		gemmB16z8x2, gemmB16z9x2, gemmB16z10x2, gemmB16z11x2, gemmB16z12x2, gemmB16z13x2, gemmB16z14x2,
+	}
+	gemmB16zx6 = [...]gemm512Func32{nil,
+		gemmB16z1x6, gemmB16z2x6, gemmB16z3x6, gemmB16z4x6,
+	}
+)
+
+func tile512F32(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
+	tile512(gemmF32zx1[:], gemmF32zx2[:], gemmF32zx6[:], 16, rows, cols, k, a, ars, acs, b, bs, c, ldc, d, ldd)
+}
+
+func tile512F64(rows, cols, k int, a []float64, ars, acs int, b []float64, bs int, c []float64, ldc int, d []float64, ldd int) {
+	tile512(gemmF64zx1[:], gemmF64zx2[:], gemmF64zx6[:], 8, rows, cols, k, a, ars, acs, b, bs, c, ldc, d, ldd)
+}
+
+func tile512B16(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
+	tile512(gemmB16zx1[:], gemmB16zx2[:], gemmB16zx6[:], 16, rows, cols, k, a, ars, acs, b, bs, c, ldc, d, ldd)
+}
+
+// tile512 takes any number of columns: by six vectors where the rows are few, and else by two.
+func tile512[F floating](x1, x2, x6 []func(k int, a *F, ars, acs int, b *F, bs int, c *F, ldc int, d *F, ldd int, mask uint32),
+	lanes, rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, ldd int) {
+	size := 64 / lanes // of an element
+	for at := 0; at < cols; {
+		kernel, n := x2[rows], min(2*lanes, cols-at)
+		switch {
+		case rows < len(x6) && cols-at >= 6*lanes:
+			kernel, n = x6[rows], 6*lanes
+		case n <= lanes:
+			kernel = x1[rows]
+		}
+		last := (n-1)%lanes + 1
+		var from *F
+		if d != nil {
+			from = &d[at]
+		}
+		kernel(k, &a[0], ars*size, acs*size, &b[at], bs*size, &c[at], ldc*size, from, ldd*size, 1<<last-1)
+		at += n
+	}
+}
