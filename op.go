@@ -218,8 +218,13 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 	if !s.ok(s.now.op) || s.skip {
 		return
 	}
-	arrays := make([]driver.Array, len(in)+len(out))
-	a := driver.Args{F: f, Key: key, In: arrays[:0:len(in)], Out: arrays[len(in):len(in)]}
+	l := s.launching // nil while a copy for another kernel is made
+	if s.launching = nil; l == nil {
+		l = new(launch)
+	}
+	defer s.launched(l)
+	a := &l.args
+	a.F, a.Key, a.In, a.Out = f, key, l.in[:0], l.out[:0]
 	dtype := out[0].dtype
 	if len(in) > 0 {
 		dtype = in[0].dtype
@@ -245,7 +250,7 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 				s.fail(s.now, err)
 				return
 			}
-			defer dense.Free()
+			l.dense = append(l.dense, dense)
 			s.kernel("copy", nil, key, []*Tensor{dense}, in[i])
 			t = dense
 		}
@@ -257,13 +262,30 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 		}
 		a.Out = append(a.Out, t.array())
 	}
-	s.fail(s.now, s.dev.launch(k, &a, func(bytes int64) ([]byte, func(), error) {
+	s.fail(s.now, s.dev.launch(k, a, func(bytes int64) ([]byte, func(), error) {
 		b, err := s.block(bytes, memory.Workspace, s.now)
 		if err != nil {
 			return nil, nil, err
 		}
 		return b.Bytes(), func() { s.dev.mem.Free(b) }, nil
 	}))
+}
+
+// launch is what a kernel is called with: one for all of a scope's.
+type launch struct {
+	args  driver.Args
+	in    [6]driver.Array
+	out   [4]driver.Array
+	dense []*Tensor // inputs' copies
+}
+
+// launched frees the copies and has the next kernel use l.
+func (s *Scope) launched(l *launch) {
+	for _, t := range slices.Backward(l.dense) {
+		t.Free()
+	}
+	*l = launch{}
+	s.launching = l
 }
 
 // ready checks that s may read t, tells the recomputed blocks around, and brings t
@@ -321,22 +343,25 @@ func (s *Scope) mayWrite(t *Tensor) error {
 // Apply runs op on its inputs and records it, if one of them wants a gradient.
 func Apply(op *Op, in ...Operand) *Tensor {
 	s := scopeOf(in)
-	ts, shapes := make([]*Tensor, len(in)), make([][]int, len(in))
-	for i, o := range in {
-		ts[i] = o.In(s)
-		shapes[i] = ts[i].shape
+	var few [4]*Tensor
+	ts := few[:0]
+	e := s.entry(op, len(in))
+	for _, o := range in {
+		t := o.In(s)
+		ts = append(ts, t)
+		e.shapes = append(e.shapes, t.shape)
 	}
-	shape, err := shapes[0], error(nil)
+	shape, err := e.shapes[0], error(nil)
 	if op.Shape != nil {
-		shape, err = op.Shape(shapes...)
+		shape, err = op.Shape(e.shapes...)
 	}
 	w := s.site(op.Name)
 	if !s.ok(op.Name) {
 		return s.blank(ts[0].dtype, shape)
 	}
 	defer s.end(s.begin())
-	e := &entry{op: op, site: w, in: make([]*slot, 0, len(ts)), shapes: shapes, train: s.frame.mode.train}
-	c := &Call{s: s, e: e}
+	e.site = w
+	c := &e.call
 	for _, t := range ts {
 		if err == nil {
 			err = s.ready(t)
@@ -357,9 +382,12 @@ func Apply(op *Op, in ...Operand) *Tensor {
 
 	m := s.frame.mode
 	m.record = false
-	s.push(m).op = true
+	f := s.push(m)
+	f.op = true
+	ts = append(f.in[:0], ts...) // where Forward may have them
 	s.now = w
 	s.cast(op.precision, ts)
+	x, record := ts[0], c.record
 	var y *Tensor
 	if s.err == nil {
 		y = c.forward(ts)
@@ -375,21 +403,23 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		s.fail(w, fmt.Errorf("%w: Forward gave %v where Shape says %v", ErrShape, y.shape, shape))
 	}
 	s.pop(y)
+	*c = Call{}
 	switch {
 	case s.err != nil:
 		e.drop()
-		return s.blank(ts[0].dtype, shape)
+		return s.blank(x.dtype, shape)
 	case op.InPlace:
-		if y = ts[0]; y.st != nil {
+		if y = x; y.st != nil {
 			y.seen = y.st.version
 		}
 	}
-	if !c.record || op.Backward == nil || !y.dtype.Float() {
+	if !record || op.Backward == nil || !y.dtype.Float() {
 		e.drop()
 		return y
 	}
-	y.slot = &slot{entry: e, dtype: y.dtype}
-	e.out, e.outs = []*slot{y.slot}, []*held{y.h}
+	y.slot = &e.small.slot
+	y.slot.entry, y.slot.dtype = e, y.dtype
+	e.out, e.outs = append(e.small.out[:0], y.slot), append(e.small.outs[:0], y.h)
 	s.tape = append(s.tape, e)
 	if op.Remake != nil && !s.frame.mode.noRecipes && depth(e.saved) < deepest {
 		y.remake = e

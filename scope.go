@@ -16,6 +16,7 @@ type Scope struct {
 	err       error
 	done      bool
 	frame     *frame // the innermost
+	spare     *frame // those that were popped, linked by up
 	tape      []*entry
 	cat       memory.Category // of what operations allocate now
 	serial    uint64          // of storages
@@ -44,6 +45,10 @@ type Scope struct {
 	behind    int  // calls of the last place, before its user
 	sites     slab[site]
 	pcs       slab[uintptr]
+	launching *launch
+	entries   slab[entry]
+	storages  slab[storage]
+	helds     slab[held]
 }
 
 // frame is one Block, operation or scope: what is made in it, and how.
@@ -51,13 +56,21 @@ type frame struct {
 	up    *frame
 	mode  mode
 	made  []*held
-	watch *watch // of a recomputed block: what it reads from outside
-	op    bool   // of an operation, whose own operations do not count
+	watch *watch     // of a recomputed block: what it reads from outside
+	op    bool       // of an operation, whose own operations do not count
+	in    [4]*Tensor // that operation's inputs
 }
 
 func (s *Scope) push(m mode) *frame {
-	s.frame = &frame{up: s.frame, mode: m}
-	return s.frame
+	f := s.spare
+	if f == nil {
+		f = new(frame)
+	} else {
+		s.spare = f.up
+	}
+	f.up, f.mode = s.frame, m
+	s.frame = f
+	return f
 }
 
 // pop frees all that the innermost frame made, and hands results to the one around it.
@@ -71,6 +84,8 @@ func (s *Scope) pop(results ...*Tensor) {
 		}
 	}
 	f.free()
+	*f = frame{up: s.spare, made: f.made[:0]}
+	s.spare = f
 }
 
 func (f *frame) free() {
@@ -79,7 +94,8 @@ func (f *frame) free() {
 			h.drop()
 		}
 	}
-	f.made = nil
+	clear(f.made)
+	f.made = f.made[:0]
 	if f.watch != nil {
 		for _, k := range f.watch.kept {
 			k.drop()

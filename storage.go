@@ -28,7 +28,12 @@ type storage struct {
 	freed   *site   // the Backward that took it
 	at      *site   // where it was made
 	frames  []*held // the shares that frames have, unless fixed
-	first   [1]*held
+
+	small struct { // what the first tensor and its share are made of
+		held    held
+		frames  [1]*held
+		strides [4]int
+	}
 }
 
 const rescueBytes = 1 << 20 // garbage below this is not worth a collection
@@ -56,7 +61,7 @@ func (st *storage) release() {
 // held is a frame's share in a storage. It does not keep the tensor alive, so that
 // garbage in it can be told.
 type held struct {
-	t     weak.Pointer[Tensor]
+	t     weak.Pointer[Tensor] // of one that a rescue would free
 	st    *storage
 	frame *frame // nil: no frame's any more
 	bytes int64  // that the tensor addresses
@@ -135,20 +140,27 @@ func (s *Scope) make(c memory.Category, dtype DType, shape []int) (*Tensor, erro
 		return nil, err
 	}
 	s.serial++
-	st := &storage{dev: s.dev, mem: b, bytes: n, id: s.serial, at: s.now}
-	st.frames = st.first[:0]
-	return s.own(&Tensor{s: s, dtype: dtype, shape: shape, strides: driver.RowMajor(shape), st: st}), nil
+	st := s.storages.new()
+	st.dev, st.mem, st.bytes, st.id, st.at = s.dev, b, n, s.serial, s.now
+	st.frames = st.small.frames[:0]
+	strides := driver.AppendRowMajor(st.small.strides[:0], shape)
+	return s.hold(&Tensor{s: s, dtype: dtype, shape: shape, strides: strides, st: st}, &st.small.held), nil
 }
 
 // own has the innermost frame hold t.
-func (s *Scope) own(t *Tensor) *Tensor {
+func (s *Scope) own(t *Tensor) *Tensor { return s.hold(t, s.helds.new()) }
+
+func (s *Scope) hold(t *Tensor, h *held) *Tensor {
 	st := t.st.hold()
-	t.s, t.seen = s, st.version
-	t.h = &held{t: weak.Make(t), st: st, frame: s.frame, bytes: int64(numel(t.shape)) * int64(t.dtype.Size()), at: s.now}
-	if !st.fixed {
-		st.frames = append(st.frames, t.h)
+	t.s, t.seen, t.h = s, st.version, h
+	h.st, h.frame, h.bytes, h.at = st, s.frame, int64(numel(t.shape))*int64(t.dtype.Size()), s.now
+	if st.bytes >= rescueBytes {
+		h.t = weak.Make(t)
 	}
-	s.frame.made = append(s.frame.made, t.h)
+	if !st.fixed {
+		st.frames = append(st.frames, h)
+	}
+	s.frame.made = append(s.frame.made, h)
 	return t
 }
 

@@ -22,6 +22,27 @@ type entry struct {
 	redo    *redo // of a recomputed block
 	want    bool  // it leads from the loss to something that wants a gradient
 	done    *site
+
+	call  Call     // of the run under way
+	small struct { // what the slices above are made of, where it is enough
+		in     [3]*slot
+		out    [1]*slot
+		outs   [1]*held
+		shapes [3][]int
+		saved  [2]save
+		slot   slot // of the one result
+	}
+}
+
+// new is an entry for an operation of so many inputs.
+func (s *Scope) entry(op *Op, inputs int) *entry {
+	e := s.entries.new()
+	e.op, e.train, e.call = op, s.frame.mode.train, Call{s: s, e: e}
+	e.in, e.shapes, e.saved = e.small.in[:0], e.small.shapes[:0], e.small.saved[:0]
+	if inputs > len(e.small.in) {
+		e.in, e.shapes = make([]*slot, 0, inputs), make([][]int, 0, inputs)
+	}
+	return e
 }
 
 // slot is where a tensor's gradient gathers: of an operation's result, of a tracked
@@ -32,6 +53,7 @@ type slot struct {
 	param *Param
 	leaf  bool
 	grad  *Tensor
+	need  bool // of a walk that marks what leads to the loss: this does
 	want  bool
 	left  int // of this walk's entries, those still to add to a parameter
 }
@@ -47,6 +69,7 @@ func (e *entry) drop() {
 	for _, v := range e.saved {
 		v.drop()
 	}
+	clear(e.saved)
 	e.saved = nil
 	e.dropGrads()
 }
@@ -147,12 +170,11 @@ func (e *entry) used() error {
 func (s *Scope) walk(mark int, b *backward) {
 	tape := s.tape[mark:]
 	leads := make([]bool, len(tape))
-	need := map[*slot]bool{}
 	for i, e := range slices.Backward(tape) { // what leads to the loss
-		leads[i] = slices.ContainsFunc(e.out, func(l *slot) bool { return need[l] || l.grad != nil })
+		leads[i] = slices.ContainsFunc(e.out, func(l *slot) bool { return l.need || l.grad != nil })
 		for _, l := range e.in {
 			if leads[i] && l != nil {
-				if need[l] = true; l.entry != nil && l.entry.done != nil {
+				if l.need = true; l.entry != nil && l.entry.done != nil {
 					s.Fail("backward", l.entry.used())
 				}
 			}
@@ -162,7 +184,7 @@ func (s *Scope) walk(mark int, b *backward) {
 		e.want = false
 		for _, l := range e.in {
 			if leads[i] && l != nil {
-				if l.param != nil {
+				if l.need = false; l.param != nil {
 					l.want = b.into(l.param)
 					l.left++
 				}
@@ -224,7 +246,8 @@ func (s *Scope) back(e *entry, b *backward) {
 	if e.redo != nil {
 		s.again(e, b)
 	} else {
-		gs := e.op.Backward(&Call{s: s, e: e}, e.out[0].grad)
+		e.call = Call{s: s, e: e}
+		gs := e.op.Backward(&e.call, e.out[0].grad)
 		s.fail(e.site, e.check(gs))
 		for i, l := range e.in {
 			if s.err == nil && gs[i] != nil && l != nil && l.want {

@@ -4,6 +4,7 @@ package driver
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -44,8 +45,11 @@ func Contiguous(shape, strides []int) bool {
 }
 
 // RowMajor are the strides of a contiguous array.
-func RowMajor(shape []int) []int {
-	s := make([]int, len(shape))
+func RowMajor(shape []int) []int { return AppendRowMajor(nil, shape) }
+
+// AppendRowMajor is RowMajor in the memory of dst, which is empty, if there is enough.
+func AppendRowMajor(dst, shape []int) []int {
+	s := slices.Grow(dst, len(shape))[:len(shape)]
 	n := 1
 	for i := len(shape) - 1; i >= 0; i-- {
 		s[i] = n
