@@ -52,22 +52,29 @@ func (p *Param) Lerp(q *Param, w float64) error {
 			return err
 		}
 		return p.alone(func() error {
+			x, free, err := p.near(from)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			defer free()
 			st := p.st
 			if p.buffer { // a window may hold the old value
-				var err error
 				if st, err = p.dev.fixed(p, st.absent()); err != nil {
 					return fmt.Errorf("%s: %w", p.name, err)
 				}
 				defer p.st.release()
 			}
-			args := &driver.Args{Out: []driver.Array{p.array(st)}, In: []driver.Array{from.array()}}
+			args := &driver.Args{Out: []driver.Array{p.array(st)}, In: []driver.Array{x}}
 			kernel := "cast"
 			if p.dtype.Float() && w != 1 {
-				kernel, args.F, args.In = "lerp", []float64{w, 1}, []driver.Array{p.array(p.st), from.array()}
+				kernel, args.F, args.In = "lerp", []float64{w, 1}, []driver.Array{p.array(p.st), x}
 			}
 			st.version++
 			st.writer = p.dev.here("lerp", p)
 			p.st = st
+			if p.dev.apart && st.absent() {
+				return p.launchOnHost(kernel, args)
+			}
 			return p.launch(kernel, args)
 		})
 	})

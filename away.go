@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/snug-ml/snug/internal/host"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -77,7 +76,7 @@ func ToHost(ps iter.Seq2[string, *Param]) (err error) {
 			if err != nil {
 				return err
 			}
-			if err := host.Copy(st.away.Bytes(), p.st.mem.Bytes()); err != nil {
+			if err := p.dev.download(st.away.Bytes(), p.st.mem.Bytes()); err != nil {
 				st.release()
 				return err
 			}

@@ -24,7 +24,10 @@ type Config struct {
 // Device is safe for concurrent use.
 type Device struct {
 	name, backend string
-	values        bool // false in a dry run
+	values        bool          // false in a dry run
+	apart         bool          // its memory is not the host's: Go code reads and writes copies
+	card          driver.Device // what has that memory; nil on the CPU and in a dry run
+	queue         any           // where it runs kernels
 	threads       int
 	mem, host     *memory.Pool // the host's is where offloaded activations wait
 	disks         disks
@@ -34,29 +37,48 @@ type Device struct {
 	closed        atomic.Bool
 }
 
-// Open opens "cpu", or "dry:cpu": the same shapes, workspaces and allocator, no values.
+// Open opens "cpu"; "cuda:1", the second CUDA device, or "cuda", the first, in a build with
+// the tag cuda; or, after "dry:", a device that has the same shapes, workspaces and
+// allocator, and no values.
 func Open(name string, c Config) (*Device, error) {
-	d := &Device{name: name, backend: name, values: true, threads: c.Threads}
-	var src memory.Source = host.Source{}
-	if b, ok := strings.CutPrefix(name, "dry:"); ok {
-		d.backend, d.values, src = b, false, dry.Source{}
-	}
-	if d.backend != "cpu" {
-		return nil, fmt.Errorf("open: no device %q: this build has cpu and dry:cpu", name)
-	}
 	if c.LimitBytes < 0 || c.Threads < 0 {
 		return nil, fmt.Errorf("open %s: a limit of %d bytes and %d threads; 0 or more wanted", name, c.LimitBytes, c.Threads)
 	}
-	own, err := host.Limit()
+	d := &Device{name: name, values: true, threads: c.Threads}
+	kind, dries := strings.CutPrefix(name, "dry:")
+	d.values = !dries
+	var err error
+	if kind == "cpu" {
+		d.backend = kind
+		err = d.onHost()
+	} else if n, ok := cudaNumber(kind); ok {
+		d.backend, d.apart = "cuda", true
+		err = d.onCard(n)
+	} else {
+		err = errors.New("no such device: cpu, cuda, cuda:1 and so on wanted, or dry: before one of them")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
 	if c.LimitBytes != 0 {
 		d.mem.SetLimit(c.LimitBytes)
 	}
-	d.host = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
 	return d, nil
+}
+
+// onHost makes the allocators of a device on the host.
+func (d *Device) onHost() error {
+	own, err := host.Limit()
+	if err != nil {
+		return err
+	}
+	var src memory.Source = host.Source{}
+	if !d.values {
+		src = dry.Source{}
+	}
+	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
+	d.host = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
+	return nil
 }
 
 var errClosed = errors.New("the device is closed")
@@ -66,7 +88,11 @@ func (d *Device) Close() error {
 	d.closed.Store(true)
 	d.mem.Close()
 	d.host.Close()
-	return d.disks.close()
+	err := d.disks.close()
+	if d.card != nil {
+		err = errors.Join(err, d.card.Close())
+	}
+	return err
 }
 
 // Name is what the device was opened as.
@@ -105,6 +131,9 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if d.card != nil {
+		defer d.card.Enter()()
 	}
 	s := &Scope{ctx: ctx, dev: d, params: map[*Param]*Tensor{}, cat: memory.Activations}
 	s.rescuer = s.rescue
@@ -160,9 +189,10 @@ func (d *Device) launch(k driver.Kernel, a *driver.Args, work func(bytes int64) 
 		}
 	}
 	if d.values {
+		a.Queue = d.queue
 		k.Run(a)
 	}
-	return nil
+	return a.Err
 }
 
 // firstType is the one that a kernel is registered under.

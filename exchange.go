@@ -48,6 +48,6 @@ func SetParam[T Number](p *Param, v []T) error {
 		}
 		from := driver.Array{Type: dtypeOf[T](), Shape: p.shape, Strides: driver.RowMajor(p.shape), Data: make([]byte, len(v)*dtypeOf[T]().Size())}
 		upload(from.Data, v)
-		return p.launch("cast", &driver.Args{In: []driver.Array{from}, Out: []driver.Array{p.array(st)}})
+		return p.write(st, from)
 	})
 }

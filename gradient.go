@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -121,15 +122,26 @@ func (p *Param) Update(kernel string, key [3]uint64, f []float64, states ...*Par
 		return p.refuse(true)
 	}
 	return p.alone(func() error {
-		at, back := p.dev.stage.bring(states)
-		defer back()
-		out := append([]driver.Array{p.array(p.st)}, at...)
 		if p.updater != nil {
 			p.updater.torn = true
 		}
 		p.st.version++
 		p.st.writer = p.dev.here(kernel, p)
-		return p.launch(kernel, &driver.Args{F: f, Key: key, Out: out, In: []driver.Array{p.array(p.grad)}})
+		a := &driver.Args{F: f, Key: key, In: []driver.Array{p.array(p.grad)}}
+		if p.updatesOnHost(states) {
+			a.Out = []driver.Array{p.array(p.st)}
+			on := []*storage{p.st}
+			for _, q := range states {
+				a.Out, on = append(a.Out, q.array(q.st)), append(on, q.st)
+			}
+			return p.launchOnHost(kernel, a, append(on, p.grad)...)
+		}
+		at, back, err := p.dev.stage.bring(states)
+		a.Out = append([]driver.Array{p.array(p.st)}, at...)
+		if err == nil {
+			err = p.launch(kernel, a)
+		}
+		return errors.Join(err, back())
 	})
 }
 
@@ -146,7 +158,19 @@ func (p *Param) GradNorm() (float64, error) {
 	var out [1]float64
 	one := driver.Array{Type: Float64, Shape: []int{1}, Strides: []int{1}, Data: driver.Bytes(out[:])}
 	err := p.alone(func() error {
-		return p.launch("square sum", &driver.Args{Out: []driver.Array{one}, In: []driver.Array{p.array(p.grad)}})
+		sum := one
+		if p.dev.apart { // its kernels write to its own memory
+			b, err := p.dev.mem.Alloc(memory.Request{Bytes: 8, Category: memory.Workspace, Owner: p.dev.here("square sum", p)})
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			defer p.dev.mem.Free(b)
+			sum.Data = b.Bytes()
+		}
+		if err := p.launch("square sum", &driver.Args{Out: []driver.Array{sum}, In: []driver.Array{p.array(p.grad)}}); err != nil || p.dev.card == nil {
+			return err
+		}
+		return p.dev.card.Download(one.Data, sum.Data)
 	})
 	return math.Sqrt(out[0]), err
 }

@@ -48,28 +48,39 @@ func mapInto[T Number](s *Scope, out *Tensor, fn func(dst []T, src ...[]T) error
 	}
 	src := make([][]T, len(in))
 	for i, t := range in {
-		src[i] = elements[T](t)
+		a, err := t.hostArray()
+		if err != nil {
+			s.fail(s.now, err)
+			return
+		}
+		src[i] = elements[T](&a)[:t.Len()]
 	}
-	s.fail(s.now, fn(elements[T](out), src...))
+	a := out.array()
+	if s.dev.card != nil {
+		a.Data = make([]byte, out.Len()*out.dtype.Size())
+	}
+	dst := elements[T](&a)[:out.Len()]
+	if s.fail(s.now, fn(dst, src...)); s.err == nil && s.dev.card != nil {
+		s.fail(s.now, s.dev.card.Upload(out.array().Data, a.Data))
+	}
 }
 
-// elements is a contiguous tensor's memory as Go values.
-func elements[T Number](t *Tensor) []T {
-	a := t.array()
+// elements is an array's memory as Go values.
+func elements[T Number](a *driver.Array) []T {
 	var v any
-	switch t.dtype {
+	switch a.Type {
 	case Float32:
-		v = driver.Of[float32](&a)
+		v = driver.Of[float32](a)
 	case Float64:
-		v = driver.Of[float64](&a)
+		v = driver.Of[float64](a)
 	case Int64:
-		v = driver.Of[int64](&a)
+		v = driver.Of[int64](a)
 	case Int32:
-		v = driver.Of[int32](&a)
+		v = driver.Of[int32](a)
 	case Uint8:
-		v = driver.Of[uint8](&a)
+		v = driver.Of[uint8](a)
 	case Bool:
-		v = driver.Of[bool](&a)
+		v = driver.Of[bool](a)
 	}
-	return v.([]T)[:t.Len()]
+	return v.([]T)
 }

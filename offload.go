@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/host"
 	"github.com/snug-ml/snug/memory"
 )
@@ -29,7 +30,7 @@ type traffic struct {
 	ahead int64           // that bytes may be
 	bytes int64           // of moves
 	moves []*move         // in order
-	last  <-chan struct{} // of the latest copy
+	last  <-chan struct{} // of the latest copy that the host makes
 	next  int             // what the tape saved from here on is on the device, or comes
 }
 
@@ -39,41 +40,61 @@ type move struct {
 	st   *storage
 	of   *traffic
 	out  bool
-	done chan struct{}
-	err  error // once done
+	copy driver.Copy // nil in a dry run
 }
 
+// hostCopy is one between two places of the host.
+type hostCopy struct {
+	done chan struct{}
+	err  error
+}
+
+func (c *hostCopy) Join() error { <-c.done; return c.err }
+
 func (t *traffic) start(st *storage, out bool) {
-	m := &move{st: st, of: t, out: out, done: make(chan struct{})}
+	m := &move{st: st, of: t, out: out}
 	st.move = m
 	t.moves = append(t.moves, m)
 	t.bytes += st.bytes
 	if !st.dev.values {
-		close(m.done)
 		return
 	}
 	to, from, before := st.mem.Bytes(), st.away.Bytes(), t.last
 	if out {
 		to, from = from, to
 	}
-	t.last = m.done
+	if st.dev.card != nil {
+		var via func(to, from []byte) error
+		if st.home == nil && st.tier != st.dev.host { // a file
+			via = host.Copy
+		}
+		m.copy = st.dev.card.Start(to, from, out, via)
+		return
+	}
+	c := &hostCopy{done: make(chan struct{})}
+	m.copy, t.last = c, c.done
 	go func() {
-		defer close(m.done)
+		defer close(c.done)
 		if before != nil {
 			<-before
 		}
-		m.err = host.Copy(to, from)
+		c.err = host.Copy(to, from)
 	}()
 }
 
-// end waits for the copy and frees one of the two places.
+// end has what follows come after the copy, and frees one of the two places. A card is not
+// waited for: kernels and copies that are queued from now on come after it, so that their
+// memory may be used at once, and a dry run decides the same.
 func (m *move) end(onDevice bool) error {
-	<-m.done
+	var err error
+	if m.copy != nil {
+		err = m.copy.Join()
+	}
 	st, t := m.st, m.of
 	st.move = nil
 	t.bytes -= st.bytes
 	t.moves = slices.DeleteFunc(t.moves, func(o *move) bool { return o == m })
-	if m.out && m.err != nil { // the device still has it
+	if m.out && err != nil { // the device still has it
 		onDevice = true
 	}
 	if onDevice && st.home == nil {
@@ -83,7 +104,7 @@ func (m *move) end(onDevice bool) error {
 		st.dev.mem.Free(st.mem)
 		st.mem = nil
 	}
-	return m.err
+	return err
 }
 
 // room ends moves to the host, the oldest first, until more bytes may be under way.

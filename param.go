@@ -109,7 +109,9 @@ func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.S
 		placed = append(placed, p)
 		bytes += staged(p)
 		if d.values {
-			p.fill(r)
+			if err := p.fill(r); err != nil {
+				return fmt.Errorf("init %s: %w", name, err)
+			}
 		}
 	}
 	if host && streamed {
@@ -119,13 +121,23 @@ func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.S
 }
 
 // fill computes the first values. Each depends on (seed, name, index) alone.
-func (p *Param) fill(r *Rand) {
+func (p *Param) fill(r *Rand) error {
 	a := p.array(p.st)
+	if p.dev.card != nil {
+		return p.fillApart(&a, r)
+	}
+	p.draw(&a, 0, r)
+	return nil
+}
+
+// draw computes those that a has, from the first on.
+func (p *Param) draw(a *driver.Array, first int, r *Rand) {
 	if clear(a.Data); r == nil || p.init == nil {
 		return
 	}
 	key := r.initKey(p.name)
-	host.Fill(&a, func(dst []float64, from int) {
+	host.Fill(a, func(dst []float64, from int) {
+		from += first
 		value := p.init(p.shape)
 		var n uint64
 		next := func() float64 {

@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -75,7 +76,7 @@ func (g *stage) leave(p *Param) {
 
 // bring is where a kernel finds these states: those that are streamed, on the stage, until
 // back takes them home.
-func (g *stage) bring(states []*Param) (at []driver.Array, back func()) {
+func (g *stage) bring(states []*Param) (at []driver.Array, back func() error, err error) {
 	var home [][]byte
 	for _, q := range states {
 		at = append(at, q.array(q.st))
@@ -84,21 +85,24 @@ func (g *stage) bring(states []*Param) (at []driver.Array, back func()) {
 		}
 	}
 	if home == nil {
-		return at, func() {}
+		return at, func() error { return nil }, nil
 	}
 	g.mu.Lock()
 	var off int64
 	for i, q := range states {
 		if q.streamed {
 			home[i], at[i].Data = at[i].Data, g.block.Bytes()[off:][:q.bytes()]
-			copy(at[i].Data, home[i])
+			err = errors.Join(err, q.dev.stream(at[i].Data, home[i], false))
 			off += staged(q)
 		}
 	}
-	return at, func() {
+	return at, func() (err error) {
+		defer g.mu.Unlock()
 		for i, h := range home {
-			copy(h, at[i].Data[:len(h)])
+			if h != nil {
+				err = errors.Join(err, states[i].dev.stream(h, at[i].Data, true))
+			}
 		}
-		g.mu.Unlock()
-	}
+		return err
+	}, err
 }

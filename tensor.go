@@ -88,7 +88,7 @@ func Upload[T Number](s *Scope, data []T, shape ...int) *Tensor {
 	t := s.result(dtype, slices.Clone(shape))
 	s.cat = cat
 	if s.err == nil && s.dev.values && t.st != nil {
-		upload(t.array().Data, data)
+		s.fail(s.now, write(s.dev, t.array().Data, data))
 	}
 	return t
 }
@@ -149,7 +149,10 @@ func Download[T Number](t *Tensor) ([]T, error) {
 	if err := t.value(); err != nil {
 		return nil, err
 	}
-	a := t.array()
+	a, err := t.hostArray()
+	if err != nil {
+		return nil, fmt.Errorf("download: %w", err)
+	}
 	out := make([]T, t.Len())
 	switch d := any(out).(type) {
 	case []float32:
