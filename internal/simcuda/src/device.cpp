@@ -293,6 +293,10 @@ API cuDevicePrimaryCtxReset_v2(CUdevice d) {
   return reset(d);
 }
 API cuDevicePrimaryCtxSetFlags_v2(CUdevice d, unsigned) { return valid(d); }
+// The names of drivers before release 450, which later ones have as well.
+API cuDevicePrimaryCtxRelease(CUdevice d) { return cuDevicePrimaryCtxRelease_v2(d); }
+API cuDevicePrimaryCtxReset(CUdevice d) { return cuDevicePrimaryCtxReset_v2(d); }
+API cuDevicePrimaryCtxSetFlags(CUdevice d, unsigned f) { return cuDevicePrimaryCtxSetFlags_v2(d, f); }
 API cuDevicePrimaryCtxGetState(CUdevice d, unsigned *flags, int *active) {
   std::lock_guard<std::mutex> held(lock);
   TRY(valid(d));
