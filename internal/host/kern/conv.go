@@ -67,6 +67,17 @@ const (
 	BackwardWeights
 )
 
+// convWinograd reports whether a pass goes Winograd's way.
+func convWinograd[T floating](cv Conv, pass Pass) bool {
+	if convKernelsOf[T]().wino == nil || cv.G == 0 || cv.N == 0 {
+		return false
+	}
+	if pass == BackwardData {
+		return cv.winograd(cv.H, cv.W)
+	}
+	return cv.winograd(cv.OH(), cv.OW())
+}
+
 // ConvWorkspace is how many bytes of work a pass needs.
 func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
 	switch t {
@@ -81,6 +92,17 @@ func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
 func convWorkspace[T floating](cv Conv, pass Pass, threads int) int64 {
 	var a arena
 	threads = cv.threads(threads)
+	if convWinograd[T](cv, pass) {
+		switch pass {
+		case Forward:
+			newWinoForward(cv, threads, &a)
+		case BackwardData:
+			newWinoBackward(cv, threads, &a)
+		case BackwardWeights:
+			newWinoWeights(cv, threads, &a)
+		}
+		return a.size()
+	}
 	switch cv = cv.pointwise(); pass {
 	case Forward:
 		newConvForward[T](cv, threads, &a)
@@ -94,7 +116,12 @@ func convWorkspace[T floating](cv Conv, pass Pass, threads int) int64 {
 
 // ConvForward computes y = x ∗ w + bias; bias may be nil.
 func ConvForward[T floating](threads int, cv Conv, x, w, bias, y []T, work []byte) {
-	cv, threads = cv.pointwise(), cv.threads(threads)
+	threads = cv.threads(threads)
+	if x, ok := any(x).([]float32); ok && convWinograd[float32](cv, Forward) {
+		newWinoForward(cv, threads, newArena(work)).run(threads, x, any(w).([]float32), any(bias).([]float32), any(y).([]float32))
+		return
+	}
+	cv = cv.pointwise()
 	c := newConvForward[T](cv, threads, newArena(work))
 	for i := range c.sweeps {
 		c.sweeps[i].pack(threads, w)
@@ -104,7 +131,12 @@ func ConvForward[T floating](threads int, cv Conv, x, w, bias, y []T, work []byt
 
 // ConvBackwardData computes dx, the gradient of x.
 func ConvBackwardData[T floating](threads int, cv Conv, dy, w, dx []T, work []byte) {
-	cv, threads = cv.pointwise(), cv.threads(threads)
+	threads = cv.threads(threads)
+	if dy, ok := any(dy).([]float32); ok && convWinograd[float32](cv, BackwardData) {
+		newWinoBackward(cv, threads, newArena(work)).run(threads, dy, any(w).([]float32), nil, any(dx).([]float32))
+		return
+	}
+	cv = cv.pointwise()
 	c := newConvBackward[T](cv, threads, newArena(work))
 	for i := range c.sweeps {
 		c.sweeps[i].pack(threads, w)

@@ -2,6 +2,8 @@
 
 package kern
 
+import "unsafe"
+
 var convLevels = [avx512bf16 + 1]any{
 	avx2: &convKernels[float32]{8, 6, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
@@ -13,7 +15,7 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
-	}},
+	}, nil},
 	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
 			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
@@ -24,6 +26,22 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x16(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{1: 11, 2: 11, 3: 9, 4: 7}, func(vectors, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX16[vectors][len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
+	}, &winoKernels{
+		input: func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int) {
+			winoInputx16(channels, &src[0], plane*4, first*4, line*4, rows, columns, &dst[0], pitch*4, frequency*4, n)
+		},
+		output: func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int) {
+			winoOutputx16(channels, &src[0], pitch*4, frequency*4, unsafe.SliceData(bias), &dst[0], plane*4, line*4, columns)
+		},
+		weights: func(n int, src []float32, lane, next, tap int, dst []float32, rows, frequency int) {
+			winoWeightsx16(n, &src[0], lane*4, next*4, tap*4, &dst[0], rows, frequency*4)
+		},
+		gradient: func(n int, src []float32, pixel, line int, dst []float32, frequency int) {
+			winoGradientx16(n, &src[0], pixel*4, line*4, &dst[0], frequency*4)
+		},
+		weightsBack: func(n int, src []float32, width, frequency int, dst []float32) {
+			winoWeightsBackx16(n, &src[0], width*4, frequency*4, &dst[0])
+		},
 	}},
 }
 

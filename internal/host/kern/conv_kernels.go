@@ -8,6 +8,7 @@ type convKernels[T floating] struct {
 	dots    func(x, dy []T, off []int32, sums []T, tiles []tile)
 	taps    []int // of a tile of the weights' gradient, at most, by vectors of output channels; 0: no such tile
 	weights func(vectors, lines, cols int, x []T, pitch int, off []int32, b, c []T)
+	wino    *winoKernels // nil: none
 }
 
 // convKernelsOf are those in use.
@@ -17,7 +18,20 @@ func convKernelsOf[T floating]() *convKernels[T] {
 			return k
 		}
 	}
-	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T]}
+	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil}
+}
+
+// panels are those that so many output channels are cut in for the weights' gradient: as many vectors as its kernel takes,
+// and not more than needed.
+func (k *convKernels[T]) panels(channels int) (vectors, width, panels int) {
+	o, most := max(1, channels), (len(k.taps)-1)*k.vector
+	panels = (o + most - 1) / most
+	vectors = ((o+panels-1)/panels + k.vector - 1) / k.vector
+	for k.taps[vectors] == 0 {
+		vectors++
+	}
+	width = vectors * k.vector
+	return vectors, width, (channels + width - 1) / width
 }
 
 // A tile is two vectors of pixels: where they begin in the source and the result, the second from the first, and how many

@@ -20,25 +20,31 @@ var convCases = []Conv{
 	square(2, 3, 9, 10, 8, 3, 1, 1, 1, 1), square(2, 4, 9, 10, 6, 3, 2, 1, 1, 1), square(2, 4, 7, 8, 6, 1, 1, 0, 1, 1),
 	square(2, 4, 11, 12, 8, 5, 2, 2, 1, 2), square(2, 6, 8, 9, 6, 3, 1, 1, 1, 6), square(2, 6, 8, 9, 12, 3, 2, 1, 1, 6),
 	square(2, 3, 16, 17, 4, 7, 2, 3, 1, 1), square(2, 4, 9, 10, 4, 3, 1, 2, 2, 1),
-	square(2, 36, 8, 8, 7, 3, 1, 1, 1, 1),   // several panels and blocks
-	square(1, 5, 32, 33, 13, 3, 1, 1, 1, 1), // lines of several vectors
-	square(2, 5, 20, 20, 7, 1, 2, 0, 1, 1),  // pixels that no weight reaches
-	square(2, 3, 17, 16, 5, 3, 3, 1, 2, 1),  // stride 3, dilation 2
-	square(2, 4, 13, 13, 6, 2, 4, 3, 1, 2),  // a stride above the size of the kernel, margins above it too
-	square(2, 4, 13, 13, 6, 4, 2, 0, 2, 1),  // stride and dilation with a common divisor
-	square(1, 2, 290, 3, 17, 3, 1, 1, 1, 1), // long
-	square(1, 2, 3, 290, 17, 3, 1, 1, 1, 1), // wide
-	square(1, 8, 12, 12, 20, 3, 1, 1, 1, 2), //
-	square(3, 16, 4, 4, 19, 3, 1, 1, 1, 1),  // narrower than a vector
-	square(2, 32, 2, 2, 33, 3, 2, 1, 1, 1),  //
-	square(2, 7, 1, 1, 9, 3, 1, 1, 1, 1),    //
-	square(1, 1, 1, 1, 1, 1, 1, 0, 1, 1),    //
-	square(0, 3, 5, 5, 4, 3, 1, 1, 1, 1),    // nothing
-	square(2, 0, 5, 5, 4, 3, 1, 1, 1, 1),    // zeros
-	square(2, 3, 0, 5, 4, 3, 1, 1, 1, 1),    //
-	square(2, 3, 5, 5, 0, 3, 1, 1, 1, 1),    //
-	square(2, 3, 2, 2, 4, 5, 1, 0, 1, 1),    // the kernel does not fit
-	square(2, 8, 9, 9, 4, 3, 1, 1, 1, 2),    // two channels a group
+	square(2, 36, 8, 8, 7, 3, 1, 1, 1, 1),    // several panels and blocks
+	square(1, 5, 32, 33, 13, 3, 1, 1, 1, 1),  // lines of several vectors
+	square(2, 5, 20, 20, 7, 1, 2, 0, 1, 1),   // pixels that no weight reaches
+	square(2, 3, 17, 16, 5, 3, 3, 1, 2, 1),   // stride 3, dilation 2
+	square(2, 4, 13, 13, 6, 2, 4, 3, 1, 2),   // a stride above the size of the kernel, margins above it too
+	square(2, 4, 13, 13, 6, 4, 2, 0, 2, 1),   // stride and dilation with a common divisor
+	square(1, 2, 290, 3, 17, 3, 1, 1, 1, 1),  // long
+	square(1, 2, 3, 290, 17, 3, 1, 1, 1, 1),  // wide
+	square(1, 8, 12, 12, 20, 3, 1, 1, 1, 2),  //
+	square(3, 16, 4, 4, 19, 3, 1, 1, 1, 1),   // narrower than a vector
+	square(2, 32, 2, 2, 33, 3, 2, 1, 1, 1),   //
+	square(2, 7, 1, 1, 9, 3, 1, 1, 1, 1),     //
+	square(2, 16, 4, 4, 19, 3, 1, 1, 1, 1),   // for Winograd
+	square(3, 20, 8, 8, 33, 3, 1, 1, 1, 1),   //
+	square(1, 17, 6, 38, 16, 3, 1, 1, 1, 1),  //
+	square(2, 32, 13, 17, 34, 3, 1, 0, 1, 2), // odd
+	square(1, 16, 14, 15, 67, 3, 1, 2, 1, 1), //
+	square(1, 330, 4, 4, 16, 3, 1, 1, 1, 1),  // several blocks of weights
+	square(1, 1, 1, 1, 1, 1, 1, 0, 1, 1),     //
+	square(0, 3, 5, 5, 4, 3, 1, 1, 1, 1),     // nothing
+	square(2, 0, 5, 5, 4, 3, 1, 1, 1, 1),     // zeros
+	square(2, 3, 0, 5, 4, 3, 1, 1, 1, 1),     //
+	square(2, 3, 5, 5, 0, 3, 1, 1, 1, 1),     //
+	square(2, 3, 2, 2, 4, 5, 1, 0, 1, 1),     // the kernel does not fit
+	square(2, 8, 9, 9, 4, 3, 1, 1, 1, 2),     // two channels a group
 	square(2, 7, 9, 9, 2, 3, 2, 1, 1, 1),
 	square(2, 2, 2, 2, 2, 5, 1, 0, 1, 1),
 	{2, 4, 9, 14, 6, 3, 1, 1, 2, 0, 1, 1, 1, 2}, // oblong
@@ -81,12 +87,16 @@ func randoms[T floating](r *rand.Rand, n int) []T {
 	return s
 }
 
-// check compares with sums of products, given the sums of the products' magnitudes.
-func check[T floating](t rapid.TB, what string, got []T, want, magnitude []float64) {
+// check compares with sums of products, given the sums of the products' magnitudes. Winograd's sums have parts that cancel
+// out.
+func check[T floating](t rapid.TB, what string, winograd bool, got []T, want, magnitude []float64) {
 	t.Helper()
 	eps := 4 * float64(math.Nextafter32(1, 2)-1)
 	if any(T(0)) == any(float64(0)) {
 		eps = 1e-14
+	}
+	if winograd {
+		eps *= 4
 	}
 	for i := range want {
 		if d := math.Abs(float64(got[i]) - want[i]); !(d <= eps*magnitude[i]+1e-30) {
@@ -144,15 +154,15 @@ func testConv[T floating](t rapid.TB, dt driver.DType, cv Conv) {
 				t.Fatalf("%d threads: result %d differs from that of one", threads, i)
 			}
 		}
-		check(t, "forward", got[0], y.v, y.m)
-		check(t, "data gradient", got[2], dx.v, dx.m)
-		check(t, "weight gradient", got[3], dw.v, dw.m)
+		check(t, "forward", convWinograd[T](cv, Forward), got[0], y.v, y.m)
+		check(t, "data gradient", convWinograd[T](cv, BackwardData), got[2], dx.v, dx.m)
+		check(t, "weight gradient", convWinograd[T](cv, BackwardWeights), got[3], dw.v, dw.m)
 		b := zeros(ny)
 		for i := range b.v {
 			o := i / (cv.OH() * cv.OW()) % cv.O
 			b.v[i], b.m[i] = y.v[i]+float64(bias[o]), y.m[i]+math.Abs(float64(bias[o]))
 		}
-		check(t, "forward with bias", got[1], b.v, b.m)
+		check(t, "forward with bias", convWinograd[T](cv, Forward), got[1], b.v, b.m)
 	}
 	if cv.N > 1 && ny > 0 { // alone as in a batch
 		one := cv

@@ -37,7 +37,7 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	h := forwardAxis(cv.H, cv.OH(), cv.KH, cv.SH, cv.PH, cv.DH)
 	w := forwardAxis(cv.W, cv.OW(), cv.KW, cv.SW, cv.PW, cv.DW)
 	c := &convWeights[T]{n: cv.N, groups: cv.G, to: image{cv.O / cv.G, cv.OH(), cv.OW()}, taps: cv.KH * cv.KW, channels: cv.C / cv.G}
-	c.panel()
+	c.vectors, c.width, c.panels = convKernelsOf[T]().panels(c.to.channels)
 	if c.taps*c.channels*c.panels*c.groups == 0 {
 		return c
 	}
@@ -86,6 +86,10 @@ func (c *convWeights[T]) task(i int) (g, c0, c1, p0, p1 int) {
 
 // ConvBackwardWeights computes dw, the gradient of w.
 func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work []byte) {
+	if x, ok := any(x).([]float32); ok && convWinograd[float32](cv, BackwardWeights) {
+		newWinoWeights(cv, cv.threads(threads), newArena(work)).run(x, any(dy).([]float32), any(dw).([]float32))
+		return
+	}
 	c := newConvWeights[T](cv.pointwise(), cv.threads(threads), newArena(work))
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
@@ -183,19 +187,6 @@ func untwist[T floating](dst, src []T, rows, width, distance, n int) {
 			dst[r*distance+i] = src[i*width+r]
 		}
 	}
-}
-
-// panel chooses the panels of output channels: as many vectors as the kernels take, and not more than needed.
-func (c *convWeights[T]) panel() {
-	k, o := convKernelsOf[T](), max(1, c.to.channels)
-	most := (len(k.taps) - 1) * k.vector
-	c.panels = (o + most - 1) / most
-	c.vectors = ((o+c.panels-1)/c.panels + k.vector - 1) / k.vector
-	for k.taps[c.vectors] == 0 {
-		c.vectors++
-	}
-	c.width = c.vectors * k.vector
-	c.panels = (c.to.channels + c.width - 1) / c.width
 }
 
 // weightTileGo adds Σ_pixels x[pixel + off[k]] · b[pixel][channel] to c[k][channel].

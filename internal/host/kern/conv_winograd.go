@@ -1,0 +1,204 @@
+package kern
+
+import (
+	"sync/atomic"
+
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+// Winograd's minimal filtering F(2x2, 3x3): 16 products a channel for 4 pixels, where the direct way takes 36. A tile of
+// 4x4 pixels d becomes Bᵀ·d·B, the weights g become G·g·Gᵀ, and the pixels are Aᵀ·m·A of what the products of both sum up
+// to over the channels; with
+//
+//	Bᵀ = 1  0 -1  0    G = 1   0   0    Aᵀ = 1  1  1  0
+//	     0  1  1  0        ½   ½   ½         0  1 -1 -1
+//	     0 -1  1  0        ½  -½   ½
+//	     0  1  0 -1        0   0   1
+//
+// The sums are those of 16 products of matrices, done with the same kernels as other convolutions. Lavin and Gray, Fast
+// Algorithms for Convolutional Neural Networks, 2015.
+type winoKernels struct {
+	input       func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int)
+	output      func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int)
+	weights     func(n int, src []float32, lane, next, tap int, dst []float32, rows, frequency int)
+	gradient    func(n int, src []float32, pixel, line int, dst []float32, frequency int)
+	weightsBack func(n int, src []float32, width, frequency int, dst []float32)
+}
+
+const frequencies = 16
+
+// winograd reports whether a pass whose result has lines of cols pixels is worth Winograd's way.
+func (cv Conv) winograd(lines, cols int) bool {
+	one := Conv{cv.N, cv.C, cv.H, cv.W, cv.O, 3, 3, 1, 1, cv.PH, cv.PW, 1, 1, cv.G}
+	const few = 16
+	tiles := (lines + 1) / 2 * ((cols + 1) / 2)
+	return cv == one && cv.PH <= 2 && cv.PW <= 2 && cv.C/cv.G >= few && cv.O/cv.G >= few && tiles > 1 && tiles*4*100 <= lines*cols*115
+}
+
+// A winoTiles is how a result's pixels are cut in tiles of 2x2, and these in blocks of some lines of tiles.
+type winoTiles struct {
+	n, groups      int
+	channels, h, w int // of a group of the source
+	oh, ow         int // of the result
+	ph, pw         int
+	th, tw         int // tiles of an image
+	lines, blocks  int // lines of tiles of a block
+	pitch          int // lanes of a channel's tiles in a block
+	frequency      int // distance of the 16 values of a tile
+}
+
+func newWinoTiles(n, groups, channels, h, w, oh, ow, ph, pw int) winoTiles {
+	t := winoTiles{n: n, groups: groups, channels: channels, h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + 1) / 2, tw: (ow + 1) / 2}
+	// Enough tiles for the weights to be read seldom, few enough for them to stay in the second-level cache.
+	want := min(256, max(64, 32768/channels))
+	whole := 32 / gcd(32, t.tw) // lines that leave no lane of a kernel's tiles free
+	t.lines = max(1, want/(whole*t.tw)) * whole
+	t.lines = min(t.lines, max(1, (2*want)/t.tw))
+	t.lines = min(t.lines, t.n*t.th)
+	t.blocks = (t.n*t.th + t.lines - 1) / t.lines
+	t.pitch = (t.lines*t.tw+31)/32*32 + 16 // lines of the cache that are neighbours for neighbouring channels
+	return t
+}
+
+// values is how many a block of some channels takes.
+func (t *winoTiles) values(channels int) int { return frequencies * (channels*t.pitch + 16) }
+
+// block is a range of lines of tiles.
+func (t *winoTiles) block(b int) (l0, l1 int) { return b * t.lines, min((b+1)*t.lines, t.n*t.th) }
+
+// transform brings lines l0 to l1 of channels c0 to c1 of a group into v.
+func (t *winoTiles) transform(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32) {
+	for l := l0; l < l1; l++ {
+		n, y := l/t.th, l%t.th*2-t.ph
+		rows := exist(y, t.h, 4)
+		image := x[((n*t.groups+group)*t.channels+c0)*t.h*t.w:]
+		for q := 0; q < t.tw; q += 16 {
+			col := 2*q - t.pw
+			k.input(c1-c0, image, t.h*t.w, y*t.w+col, t.w, rows, exist(col, t.w, 34),
+				v[(l-l0)*t.tw+q:], t.pitch, (c1-c0)*t.pitch+16, min(16, t.tw-q))
+		}
+	}
+}
+
+// exist has a bit for each of n places from at on that is in [0, size).
+func exist(at, size, n int) uint64 {
+	lo, hi := max(0, -at), min(n, size-at)
+	if lo >= hi {
+		return 0
+	}
+	return 1<<hi - 1<<lo
+}
+
+// A winoConv is a forward pass or a data gradient.
+type winoConv struct {
+	winoTiles
+	out     int  // channels of a group of the result
+	flipped bool // weights are those of the data gradient
+	panels  int
+	packed  []float32 // for each group, frequency, panel of channels, and channel of the source: one weight a channel
+	off     []int32
+	tiles   []tile
+	parts   int // that the panels are cut in
+	slots   []winoSlot
+}
+
+type winoSlot struct{ values, sums []float32 }
+
+func newWinoForward(cv Conv, threads int, a *arena) *winoConv {
+	c := &winoConv{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
+	c.share(threads, a)
+	return c
+}
+
+func newWinoBackward(cv Conv, threads int, a *arena) *winoConv {
+	c := &winoConv{winoTiles: newWinoTiles(cv.N, cv.G, cv.O/cv.G, cv.OH(), cv.OW(), cv.H, cv.W, 2-cv.PH, 2-cv.PW), out: cv.C / cv.G, flipped: true}
+	c.share(threads, a)
+	return c
+}
+
+func (c *winoConv) share(threads int, a *arena) {
+	rows := convKernelsOf[float32]().rows
+	c.panels = (c.out + rows - 1) / rows
+	c.packed = take[float32](a, c.groups*frequencies*c.out*c.channels)
+	c.off = take[int32](a, c.channels)
+	for i := range c.off {
+		c.off[i] = int32(i * c.pitch)
+	}
+	c.tiles = take[tile](a, c.pitch/32)
+	for i := range c.tiles {
+		c.tiles[i] = tile{int32(32 * i), 16, int32(32 * i), 16, 16, 16}
+	}
+	tasks := c.blocks * c.groups
+	c.parts = 1
+	if tasks < threads {
+		c.parts = min((threads+tasks-1)/tasks, c.panels)
+	}
+	for range min(threads, tasks*c.parts) {
+		c.slots = append(c.slots, winoSlot{take[float32](a, c.values(c.channels)), take[float32](a, c.values(rows))})
+	}
+}
+
+func (c *winoConv) panel(p int) (r0, r1 int) { return p * c.out / c.panels, (p + 1) * c.out / c.panels }
+
+// weights of a group and frequency, from a channel of the result on.
+func (c *winoConv) weights(g, f, r int) []float32 {
+	return c.packed[((g*frequencies+f)*c.out+r)*c.channels:]
+}
+
+func (c *winoConv) pack(threads int, w []float32) {
+	k := convKernelsOf[float32]().wino
+	par.For(threads, c.groups*c.panels, func(i int) {
+		g, p := i/c.panels, i%c.panels
+		r0, r1 := c.panel(p)
+		if c.flipped {
+			k.weights(c.channels, w[(g*c.channels*c.out+r0)*9+8:], 9, c.out*9, -1, c.weights(g, 0, r0), r1-r0, c.out*c.channels)
+		} else {
+			k.weights(c.channels, w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, 1, c.weights(g, 0, r0), r1-r0, c.out*c.channels)
+		}
+	})
+}
+
+func (c *winoConv) run(threads int, x, w, bias, y []float32) {
+	c.pack(threads, w)
+	var next atomic.Int64
+	par.For(len(c.slots), len(c.slots), func(slot int) {
+		for i := int(next.Add(1)) - 1; i < c.blocks*c.groups*c.parts; i = int(next.Add(1)) - 1 {
+			c.task(&c.slots[slot], i, x, bias, y)
+		}
+	})
+}
+
+func (c *winoConv) task(slot *winoSlot, i int, x, bias, y []float32) {
+	part, group, block := i%c.parts, i/c.parts%c.groups, i/c.parts/c.groups
+	kernels := convKernelsOf[float32]()
+	l0, l1 := c.block(block)
+	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values)
+	tiles := c.tiles[:((l1-l0)*c.tw+31)/32]
+	for p := part * c.panels / c.parts; p < (part+1)*c.panels/c.parts; p++ {
+		r0, r1 := c.panel(p)
+		rows := r1 - r0
+		from, to := c.channels*c.pitch+16, rows*c.pitch+16
+		for f := range frequencies {
+			w := c.weights(group, f, r0)
+			for k := 0; k < c.channels; k += convBlock {
+				k1 := min(k+convBlock, c.channels)
+				kernels.tiles(rows, w[k*rows:], slot.values[f*from:], c.off[k:k1], slot.sums[f*to:], c.pitch, tiles, k > 0)
+			}
+		}
+		var b []float32
+		if bias != nil {
+			b = bias[group*c.out+r0:]
+		}
+		for l := l0; l < l1; l++ {
+			n, line := l/c.th, l%c.th*2
+			dst := y[(((n*c.groups+group)*c.out+r0)*c.oh+line)*c.ow:]
+			second := c.ow
+			if line+1 == c.oh {
+				second = 0
+			}
+			for q := 0; q < c.tw; q += 16 {
+				kernels.wino.output(rows, slot.sums[(l-l0)*c.tw+q:], c.pitch, to, b, dst[2*q:], c.oh*c.ow, second, min(32, c.ow-2*q))
+			}
+		}
+	}
+}

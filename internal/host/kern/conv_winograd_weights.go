@@ -1,0 +1,123 @@
+package kern
+
+import (
+	"sync/atomic"
+
+	"github.com/snug-ml/snug/internal/host/par"
+)
+
+// A winoWeights is a gradient of weights: Gᵀ·(Σ (Bᵀ·d·B) ⊙ (A·dy·Aᵀ))·G over all tiles. Threads share out channels.
+type winoWeights struct {
+	winoTiles
+	out             int // channels of a group of the result
+	panels          int // of these
+	vectors, width  int // of a panel
+	sums            []float32
+	inParts         int
+	outParts        int
+	slots           []winoWeightSlot
+	off             []int32
+	gradients, most int // values of a block of a panel's gradients; channels of a part
+}
+
+// A winoWeightSlot has a block's transformed pixels and gradients, and two lines of gradients of which these are made.
+type winoWeightSlot struct{ values, gradients, lines []float32 }
+
+func newWinoWeights(cv Conv, threads int, a *arena) *winoWeights {
+	c := &winoWeights{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
+	c.vectors, c.width, c.panels = convKernelsOf[float32]().panels(c.out)
+	c.inParts, c.outParts = 1, 1
+	if need := (threads + c.groups - 1) / c.groups; c.channels >= 4*need || c.panels < need {
+		c.inParts = min(c.channels, need)
+	} else {
+		c.outParts = need
+	}
+	c.most = (c.channels + c.inParts - 1) / c.inParts
+	c.off = take[int32](a, c.most)
+	for i := range c.off {
+		c.off[i] = int32(i * c.pitch)
+	}
+	c.sums = take[float32](a, c.groups*c.panels*frequencies*c.channels*c.width)
+	c.gradients = c.lines*c.tw*c.width + 16
+	for range min(threads, c.groups*c.inParts*c.outParts) {
+		c.slots = append(c.slots, winoWeightSlot{take[float32](a, c.values(c.most)),
+			take[float32](a, frequencies*c.gradients), take[float32](a, 4*c.tw*c.width)})
+	}
+	return c
+}
+
+func (c *winoWeights) run(x, dy, dw []float32) {
+	var next atomic.Int64
+	par.For(len(c.slots), len(c.slots), func(slot int) {
+		for i := int(next.Add(1)) - 1; i < c.groups*c.inParts*c.outParts; i = int(next.Add(1)) - 1 {
+			g, in, out := i/(c.inParts*c.outParts), i/c.outParts%c.inParts, i%c.outParts
+			c.part(&c.slots[slot], g, in*c.channels/c.inParts, (in+1)*c.channels/c.inParts,
+				out*c.panels/c.outParts, (out+1)*c.panels/c.outParts, x, dy, dw)
+		}
+	})
+}
+
+// panelSums are those of a frequency, from a channel on.
+func (c *winoWeights) panelSums(g, p, f, c0 int) []float32 {
+	return c.sums[(((g*c.panels+p)*frequencies+f)*c.channels+c0)*c.width:]
+}
+
+func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, dw []float32) {
+	kernels, channels := convKernelsOf[float32](), c1-c0
+	for p := p0; p < p1; p++ {
+		for f := range frequencies {
+			clear(c.panelSums(g, p, f, c0)[:channels*c.width])
+		}
+	}
+	most := kernels.taps[c.vectors]
+	parts := (channels + most - 1) / most
+	for b := range c.blocks {
+		l0, l1 := c.block(b)
+		c.transform(kernels.wino, x, g, c0, c1, l0, l1, slot.values)
+		for p := p0; p < p1; p++ {
+			c.transformGradient(kernels.wino, slot, g, p, l0, l1, dy)
+			for f := range frequencies {
+				values, gradients := slot.values[f*(channels*c.pitch+16):], slot.gradients[f*c.gradients:]
+				sums := c.panelSums(g, p, f, c0)
+				for i := range parts {
+					k0, k1 := i*channels/parts, (i+1)*channels/parts
+					kernels.weights(c.vectors, 1, (l1-l0)*c.tw, values, 0, c.off[k0:k1], gradients, sums[k0*c.width:])
+				}
+			}
+		}
+	}
+	few := len(slot.gradients) / (9 * c.width)
+	for p := p0; p < p1; p++ {
+		o, row := g*c.out+p*c.width, c.channels*9
+		rows := min(c.width, c.out-p*c.width)
+		for k := c0; k < c1; k += few {
+			n := min(few, c1-k)
+			for v := 0; v < c.width; v += 16 {
+				kernels.wino.weightsBack(n, c.panelSums(g, p, 0, k)[v:], c.width, c.channels*c.width, slot.gradients[v:])
+			}
+			untwist(dw[o*row+k*9:], slot.gradients, rows, c.width, row, 9*n)
+		}
+	}
+}
+
+// transformGradient brings lines l0 to l1 of a panel of output channels into slot.gradients.
+func (c *winoWeights) transformGradient(k *winoKernels, slot *winoWeightSlot, g, p, l0, l1 int, dy []float32) {
+	rows := min(c.width, c.out-p*c.width)
+	line := 2 * c.tw * c.width
+	for l := l0; l < l1; l++ {
+		n, y := l/c.th, l%c.th*2
+		src := dy[(((n*c.groups+g)*c.out+p*c.width)*c.oh+y)*c.ow:]
+		for i := range 2 {
+			to := slot.lines[i*line:][:line]
+			if y+i == c.oh {
+				clear(to)
+				continue
+			}
+			sideBySide(to, src[i*c.ow:], rows, c.width, c.oh*c.ow, c.ow)
+			clear(to[c.ow*c.width:])
+		}
+		for v := 0; v < c.width; v += 16 {
+			k.gradient(c.tw, slot.lines[v:], c.width, line, slot.gradients[(l-l0)*c.tw*c.width+v:], c.gradients)
+		}
+	}
+}

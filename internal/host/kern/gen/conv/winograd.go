@@ -1,0 +1,335 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// The kernels of Winograd's F(2x2, 3x3), for AVX-512; see conv_winograd.go. Lanes are tiles, but of the weights and the
+// gradient's tiles, where they are output channels.
+func winograd() {
+	winoInput()
+	winoOutput()
+	winoWeights()
+	winoGradient()
+	winoWeightsBack()
+}
+
+// lanesMask makes a mask of the first n lanes.
+func lanesMask(n reg.GPPhysical, t reg.GPPhysical, k reg.OpmaskPhysical) {
+	MOVQ(I32(-1), t)
+	BZHIQ(n, t, t)
+	KMOVW(t.As32(), k)
+}
+
+// winoInput writes the transform of a vector of tiles, 4x4 values each, of each channel. The first of four rows begins
+// `first` bytes after src. Of the rows and of the columns from there on those in a mask exist; others are zeros.
+func winoInput() {
+	avx512.kernel("winoInput", "func(channels int, src *float32, plane, first, line int, rows, columns uint64, dst *float32, dp, fp, n int)",
+		"transforms n tiles of each channel: 16 results, fp bytes apart.")
+	z := avx512.v
+	odds := table("convOdds", func(i int) int { return 2*i + 1 })
+	even, odd := z[31], z[30]
+	VMOVDQU32(evens, even)
+	VMOVDQU32(odds, odd)
+	count, src, plane, rows, dst, dp, fp, t, line, row := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.R8, reg.R9, reg.RAX, reg.R11, reg.R10
+	Load(Param("columns"), t)
+	KMOVW(t.As32(), reg.K1)
+	SHRQ(Imm(2), t)
+	KMOVW(t.As32(), reg.K3)
+	SHRQ(Imm(14), t)
+	KMOVW(t.As32(), reg.K2)
+	SHRQ(Imm(2), t)
+	KMOVW(t.As32(), reg.K4)
+	Load(Param("n"), t)
+	lanesMask(t, reg.R10, reg.K5)
+	Load(Param("channels"), count)
+	Load(Param("src"), src)
+	Load(Param("plane"), plane)
+	Load(Param("rows"), rows)
+	Load(Param("line"), line)
+	Load(Param("dst"), dst)
+	Load(Param("dp"), dp)
+	Load(Param("fp"), fp)
+	Label("channel")
+	MOVQ(NewParamAddr("first", 24), row)
+	ADDQ(src, row)
+	d := func(r, c int) reg.VecPhysical { return z[4*r+c] }
+	for r := range 4 {
+		zero, done := "zero"+string(rune('0'+r)), "done"+string(rune('0'+r))
+		BTQ(Imm(uint64(r)), rows)
+		JCC(LabelRef(zero))
+		at := Mem{Base: row}
+		x := z[16:24]
+		VMOVUPS_Z(at, reg.K1, x[0])
+		VMOVUPS_Z(at.Offset(64), reg.K2, x[1])
+		VMOVUPS_Z(at.Offset(8), reg.K3, x[2])
+		VMOVUPS_Z(at.Offset(72), reg.K4, x[3])
+		VMOVAPS(x[0], x[4])
+		VMOVAPS(x[2], x[5])
+		VPERMT2PS(x[1], even, x[0])
+		VPERMT2PS(x[1], odd, x[4])
+		VPERMT2PS(x[3], even, x[2])
+		VPERMT2PS(x[3], odd, x[5])
+		// columns 0 to 3 are x[0], x[4], x[2], x[5]
+		VSUBPS(x[2], x[0], d(r, 0))
+		VADDPS(x[2], x[4], d(r, 1))
+		VSUBPS(x[4], x[2], d(r, 2))
+		VSUBPS(x[5], x[4], d(r, 3))
+		JMP(LabelRef(done))
+		Label(zero)
+		avx512.clear(z[4*r : 4*r+4])
+		Label(done)
+		ADDQ(line, row)
+	}
+	MOVQ(dst, t)
+	for r := range 4 {
+		for c := range 4 {
+			v := z[16+c]
+			switch r {
+			case 0:
+				VSUBPS(d(2, c), d(0, c), v)
+			case 1:
+				VADDPS(d(2, c), d(1, c), v)
+			case 2:
+				VSUBPS(d(1, c), d(2, c), v)
+			case 3:
+				VSUBPS(d(3, c), d(1, c), v)
+			}
+			VMOVUPS(v, reg.K5, Mem{Base: t})
+			ADDQ(fp, t)
+		}
+	}
+	ADDQ(plane, src)
+	ADDQ(dp, dst)
+	DECQ(count)
+	JNE(LabelRef("channel"))
+	VZEROUPPER()
+	RET()
+}
+
+// winoOutput writes the way back: 2x2 pixels of each of n tiles, of each channel. There are `columns` pixels of a line,
+// and no second line where its distance is 0.
+func winoOutput() {
+	avx512.kernel("winoOutput", "func(channels int, src *float32, sp, fp int, bias *float32, dst *float32, plane, line, columns int)",
+		"makes pixels, and adds each channel's bias, of 16 values a tile.")
+	z := avx512.v
+	lower := table("convPairsLower", func(i int) int { return i/2 + i%2*16 })
+	upper := table("convPairsUpper", func(i int) int { return 8 + i/2 + i%2*16 })
+	low, high := z[31], z[30]
+	VMOVDQU32(lower, low)
+	VMOVDQU32(upper, high)
+	count, src, sp, fp, bias, dst, plane, line, t := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.R10, reg.RDI, reg.R8, reg.R9, reg.RAX
+	Load(Param("columns"), t)
+	lanesMask(t, reg.R11, reg.K1)
+	SHRQ(Imm(16), reg.R11)
+	KMOVW(reg.R11.As32(), reg.K2)
+	Load(Param("channels"), count)
+	Load(Param("src"), src)
+	Load(Param("sp"), sp)
+	Load(Param("fp"), fp)
+	Load(Param("bias"), bias)
+	Load(Param("dst"), dst)
+	Load(Param("plane"), plane)
+	Load(Param("line"), line)
+	Label("channel")
+	MOVQ(src, t)
+	m := func(r, c int) reg.VecPhysical { return z[4*r+c] }
+	for r := range 4 {
+		for c := range 4 {
+			VMOVUPS(Mem{Base: t}, m(r, c))
+			if r < 3 || c < 3 {
+				ADDQ(fp, t)
+			}
+		}
+	}
+	b := z[16]
+	avx512.clear(z[16:17])
+	TESTQ(bias, bias)
+	JE(LabelRef("noBias"))
+	VBROADCASTSS(Mem{Base: bias}, b)
+	ADDQ(Imm(4), bias)
+	Label("noBias")
+	for c := range 4 {
+		VADDPS(m(1, c), m(0, c), m(0, c)) // 0+1+2
+		VADDPS(m(2, c), m(0, c), m(0, c))
+		VSUBPS(m(2, c), m(1, c), m(1, c)) // 1-2-3
+		VSUBPS(m(3, c), m(1, c), m(1, c))
+	}
+	for r := range 2 {
+		VADDPS(m(r, 1), m(r, 0), m(r, 0))
+		VADDPS(m(r, 2), m(r, 0), m(r, 0))
+		VADDPS(b, m(r, 0), m(r, 0))
+		VSUBPS(m(r, 2), m(r, 1), m(r, 1))
+		VSUBPS(m(r, 3), m(r, 1), m(r, 1))
+		VADDPS(b, m(r, 1), m(r, 1))
+		VMOVAPS(m(r, 0), m(r, 2))
+		VPERMT2PS(m(r, 1), low, m(r, 0))
+		VPERMT2PS(m(r, 1), high, m(r, 2))
+	}
+	VMOVUPS(m(0, 0), reg.K1, Mem{Base: dst})
+	VMOVUPS(m(0, 2), reg.K2, Mem{Base: dst, Disp: 64})
+	TESTQ(line, line)
+	JE(LabelRef("noLine"))
+	VMOVUPS(m(1, 0), reg.K1, Mem{Base: dst, Index: line, Scale: 1})
+	VMOVUPS(m(1, 2), reg.K2, Mem{Base: dst, Index: line, Scale: 1, Disp: 64})
+	Label("noLine")
+	ADDQ(sp, src)
+	ADDQ(plane, dst)
+	DECQ(count)
+	JNE(LabelRef("channel"))
+	VZEROUPPER()
+	RET()
+}
+
+// winoWeights writes the transform of n weights of 9 taps, of some channels, to 16 values each, where the channels are side
+// by side. Channels are `lane` bytes apart, weights `next` and taps `tap`.
+func winoWeights() {
+	avx512.kernel("winoWeights", "func(n int, src *float32, lane, next, tap int, dst *float32, rows, fp int)",
+		"transforms n weights of each of up to 16 channels.")
+	z := avx512.v
+	numbers := table("convNumbers", func(i int) int { return i })
+	n, src, next, tap, dst, rows, fp, t := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RBX, reg.RAX
+	half, index := z[31], z[30]
+	Load(Param("lane"), t)
+	VPBROADCASTD(t.As32(), index)
+	VPMULLD(numbers, index, index)
+	Load(Param("rows"), rows)
+	lanesMask(rows, t, reg.K1)
+	SHLQ(Imm(2), rows)
+	MOVL(U32(0x3f000000), t.As32())
+	VPBROADCASTD(t.As32(), half)
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("next"), next)
+	Load(Param("tap"), tap)
+	Load(Param("dst"), dst)
+	Load(Param("fp"), fp)
+	Label("weight")
+	g := z[:9]
+	MOVQ(src, t)
+	for i := range g {
+		KMOVW(reg.K1, reg.K2)
+		VPXORD(g[i], g[i], g[i])
+		VGATHERDPS(Mem{Base: t, Index: index, Scale: 1}, reg.K2, g[i])
+		ADDQ(tap, t)
+	}
+	// expand makes of three values these, the half of the sum of all, that with the second negative, and the last.
+	expand := func(a, b, c reg.VecPhysical, plus, minus reg.VecPhysical) {
+		VADDPS(c, a, plus)
+		VSUBPS(b, plus, minus)
+		VADDPS(b, plus, plus)
+		VMULPS(half, minus, minus)
+		VMULPS(half, plus, plus)
+	}
+	for c := range 3 {
+		expand(g[c], g[3+c], g[6+c], z[9+c], z[12+c])
+	}
+	MOVQ(dst, t)
+	for r := range 4 {
+		row := []int{0, 9, 12, 6}[r]
+		a, b, c := z[row], z[row+1], z[row+2]
+		expand(a, b, c, z[15], z[16])
+		for _, v := range []reg.VecPhysical{a, z[15], z[16], c} {
+			VMOVUPS(v, reg.K1, Mem{Base: t})
+			ADDQ(fp, t)
+		}
+	}
+	ADDQ(next, src)
+	ADDQ(rows, dst)
+	DECQ(n)
+	JNE(LabelRef("weight"))
+	VZEROUPPER()
+	RET()
+}
+
+// winoGradient writes the transform of n tiles of 2x2 gradients of 16 output channels, pixel bytes apart, which are on
+// two lines. Where a factor is -1 it is left out: winoWeightsBack has it.
+func winoGradient() {
+	avx512.kernel("winoGradient", "func(n int, src *float32, pixel, line int, dst *float32, fp int)",
+		"transforms n tiles of 16 channels: 16 results, fp bytes apart.")
+	z := avx512.v
+	n, src, pixel, line, dst, fp, t := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.R8, reg.RAX
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("pixel"), pixel)
+	Load(Param("line"), line)
+	Load(Param("dst"), dst)
+	Load(Param("fp"), fp)
+	Label("tile")
+	LEAQ(Mem{Base: src, Index: line, Scale: 1}, t)
+	for r, base := range []reg.GPPhysical{src, t} {
+		a, b := z[4*r], z[4*r+3]
+		VMOVUPS(Mem{Base: base}, a)
+		VMOVUPS(Mem{Base: base, Index: pixel, Scale: 1}, b)
+		VADDPS(b, a, z[4*r+1])
+		VSUBPS(b, a, z[4*r+2])
+	}
+	for c := range 4 {
+		VADDPS(z[4+c], z[c], z[8+c])
+		VSUBPS(z[4+c], z[c], z[12+c])
+	}
+	MOVQ(dst, t)
+	for _, first := range []int{0, 8, 12, 4} {
+		for c := range 4 {
+			VMOVUPS(z[first+c], Mem{Base: t})
+			ADDQ(fp, t)
+		}
+	}
+	LEAQ(Mem{Base: src, Index: pixel, Scale: 2}, src)
+	ADDQ(pixel, dst)
+	DECQ(n)
+	JNE(LabelRef("tile"))
+	VZEROUPPER()
+	RET()
+}
+
+// winoWeightsBack writes the way from 16 sums to the gradients of 9 taps, for 16 output channels side by side.
+func winoWeightsBack() {
+	avx512.kernel("winoWeightsBack", "func(n int, src *float32, sp, fp int, dst *float32)",
+		"makes 9 taps, sp bytes apart, of n times 16 channels of 16 sums each.")
+	z := avx512.v
+	n, src, sp, fp, dst, t := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.RAX
+	half := z[31]
+	MOVL(U32(0x3f000000), t.As32())
+	VPBROADCASTD(t.As32(), half)
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("sp"), sp)
+	Load(Param("fp"), fp)
+	Load(Param("dst"), dst)
+	Label("weight")
+	MOVQ(src, t)
+	for i := range 16 {
+		VMOVUPS(Mem{Base: t}, z[i])
+		if i < 15 {
+			ADDQ(fp, t)
+		}
+	}
+	// back makes three of four.
+	back := func(a, b, c, d, t reg.VecPhysical) {
+		VADDPS(c, b, t)
+		VSUBPS(c, b, b)
+		VMULPS(half, t, t)
+		VMULPS(half, b, b)
+		VADDPS(t, a, a)
+		VSUBPS(d, t, c)
+	}
+	for c := range 4 {
+		back(z[c], z[4+c], z[8+c], z[12+c], z[16])
+	}
+	for r := range 3 {
+		v := z[4*r : 4*r+4]
+		back(v[0], v[1], v[2], v[3], z[16])
+		for _, v := range v[:3] {
+			VMOVUPS(v, Mem{Base: dst})
+			ADDQ(sp, dst)
+		}
+	}
+	ADDQ(sp, src)
+	DECQ(n)
+	JNE(LabelRef("weight"))
+	VZEROUPPER()
+	RET()
+}
