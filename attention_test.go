@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -30,7 +31,7 @@ func TestSelfAttention(t *testing.T) {
 		Large:  [][]int{{2, 100, 96}},
 	})
 	// It is Attention of its parts.
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func ExampleAttention() {
 
 // Neither pass holds the scores of a whole head: here those would be 16 MiB.
 func TestAttentionMemory(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{Threads: 2})
+	d, err := snug.Open(testdevice.Name, snug.Config{Threads: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/offload"
 )
@@ -107,7 +108,7 @@ func TestAutocastGradients(t *testing.T) {
 // Under autocast, too, the other savers change no bit, and a dry run predicts all.
 func TestAutocastWithSavers(t *testing.T) {
 	low := amp.Autocast(snug.BFloat16)
-	want := newRun(t, "cpu", newNet(1), low)
+	want := newRun(t, testdevice.Name, newNet(1), low)
 	for i := range 3 {
 		if err := want.train(16, 2, i); err != nil {
 			t.Fatal(err)
@@ -118,7 +119,7 @@ func TestAutocastWithSavers(t *testing.T) {
 		"both": {checkpoint.Every(2), offload.Activations(all)},
 	} {
 		var stats [2]memory.Stats
-		for k, device := range []string{"cpu", "dry:cpu"} {
+		for k, device := range []string{testdevice.Name, testdevice.Dry} {
 			r := newRun(t, device, newNet(1), append(o, low)...)
 			base := r.dev.Memory().Stats().Allocated
 			for i := range 3 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	values "github.com/snug-ml/snug/internal/golden"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -167,7 +168,7 @@ func TestBatchNormEval(t *testing.T) {
 
 // Statistics of values that lie far from 0 keep their digits.
 func TestMeanVariance(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,7 @@ func TestMeanVariance(t *testing.T) {
 }
 
 func TestBatchNormRefuses(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	values "github.com/snug-ml/snug/internal/golden"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -60,7 +61,7 @@ func TestConv2D(t *testing.T) {
 }
 
 func TestConv2DRefuses(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -25,7 +26,7 @@ var full = os.Getenv("SNUG_FULL") != ""
 
 func open(t testing.TB) *snug.Device {
 	t.Helper()
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 64 << 20})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

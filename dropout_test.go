@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -20,7 +21,7 @@ func TestDropout(t *testing.T) {
 
 // As many elements as p says are 0, the others are scaled, and evaluation leaves all.
 func TestDropoutRate(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -142,7 +143,7 @@ func TestComparisons(t *testing.T) {
 		"==": {0, 1, 0, 0, 1}, "!=": {1, 0, 1, 1, 0}, "<": {1, 0, 0, 0, 0}, "<=": {1, 1, 0, 0, 1},
 		">": {0, 0, 1, 0, 0}, ">=": {0, 1, 1, 0, 1}, "!<": {0, 1, 1, 1, 1},
 	}
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func TestComparisons(t *testing.T) {
 // Values far out neither overflow nor lose what is there.
 func TestExtremes(t *testing.T) {
 	x := []float32{-200, -30, -1e-4, 0, 1e-4, 30, 200}
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

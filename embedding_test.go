@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -30,7 +31,7 @@ func TestEmbedding(t *testing.T) {
 
 // An index without a row fails the scope and says which.
 func TestEmbeddingOutside(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -27,7 +28,7 @@ func TestMaxAndMin(t *testing.T) {
 
 // The first of equals counts, and NaN wins.
 func TestMaxOfEquals(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -138,7 +139,7 @@ func TestPlaceBehindManyLayers(t *testing.T) {
 }
 
 func openDry(t *testing.T) *snug.Device {
-	d, err := snug.Open("dry:cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Dry, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestOneTakerOfGradients(t *testing.T) {
 
 // A closed device gives errors and no values.
 func TestClosedDevice(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

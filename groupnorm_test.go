@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -29,7 +30,7 @@ func TestGroupNorm(t *testing.T) {
 		Reference: golden(t, "layers", "groupnorm_3"),
 	})
 	optest.Run(t, optest.Op{Name: "one group", F: groups(1), Shapes: [][][]int{{{2, 3, 4, 5}, {3}, {3}}, {{2, 2, 600}, {2}, {2}}}})
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

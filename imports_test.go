@@ -51,6 +51,7 @@ var beside = map[string][]string{
 var internalUsers = map[string][]string{
 	"internal/safetensors": {"state", "interop", "internal/golden"},
 	"internal/golden":      nil, // tests only
+	"internal/testdevice":  {"optest"},
 	"internal/term":        {"examples", "cmd"},
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -20,7 +21,7 @@ func TestLayerNorm(t *testing.T) {
 		Large:     [][]int{{7, 30, 300}, {300}, {300}},
 		Reference: golden(t, "layers", "layernorm"),
 	})
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

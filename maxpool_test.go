@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -21,7 +22,7 @@ func TestMaxPool2D(t *testing.T) {
 	optest.Run(t, optest.Op{Name: "2 by 2, ceil", F: pool(2, 2, 0, true), Shapes: shapes, Reference: golden(t, "layers", "maxpool_k2s2_ceil")})
 	optest.Run(t, optest.Op{Name: "gaps between windows", F: pool(2, 3, 1, true), Shapes: shapes})
 	optest.Run(t, optest.Op{Name: "places above 255", F: pool(17, 2, 3, false), Shapes: [][][]int{{{2, 18, 20}}}})
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

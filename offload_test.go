@@ -12,6 +12,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/offload"
@@ -32,13 +33,13 @@ func TestOffloadAhead(t *testing.T) {
 		"": nil, "checkpoint": {checkpoint.Every(2)}, "autocast": {amp.Autocast(snug.BFloat16)},
 		"checkpoint, autocast": {checkpoint.Every(1), amp.Autocast(snug.BFloat16)},
 	} {
-		plain := newRun(t, "cpu", newNet(1), o...)
+		plain := newRun(t, testdevice.Name, newNet(1), o...)
 		steps(t, plain)
 		want := plain.bits(t)
 		var waiting int64
 		for _, bytes := range aheads {
 			var stats [2][2]memory.Stats
-			for i, device := range []string{"dry:cpu", "cpu"} {
+			for i, device := range []string{testdevice.Dry, testdevice.Name} {
 				r := newRun(t, device, newNet(1), append(o[:len(o):len(o)], ahead(bytes))...)
 				base := r.dev.Memory().Stats().Allocated
 				steps(t, r)
@@ -46,7 +47,7 @@ func TestOffloadAhead(t *testing.T) {
 				if m, h := stats[i][0].Allocated-base, stats[i][1].Allocated; m != 0 || h != 0 {
 					t.Errorf("%s, %d ahead: %d and %d bytes are left", name, bytes, m, h)
 				}
-				if device == "cpu" {
+				if device == testdevice.Name {
 					if n := differ(want, r.bits(t)); n != 0 {
 						t.Errorf("%s, %d ahead: %d values differ", name, bytes, n)
 					}
@@ -79,7 +80,7 @@ func steps(t *testing.T, r *run) {
 // Room for copies is taken only where nothing else wants it: what fits without fits with.
 func TestOffloadAheadGivesWay(t *testing.T) {
 	fits := func(limit, ahead int64) bool {
-		d, err := snug.Open("dry:cpu", snug.Config{LimitBytes: limit})
+		d, err := snug.Open(testdevice.Dry, snug.Config{LimitBytes: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestOffloadAheadGivesWay(t *testing.T) {
 func TestOffloadAllocationMayFail(t *testing.T) {
 	o := []snug.Option{checkpoint.Every(3), ahead(16 << 10)}
 	newRun := func() *run {
-		r := newRun(t, "cpu", newNet(1), o...)
+		r := newRun(t, testdevice.Name, newNet(1), o...)
 		if err := r.train(8, 2, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -226,12 +227,12 @@ func TestOffloadReadAgain(t *testing.T) {
 
 // A file takes what the host's memory would, with the same bits and the same decisions.
 func TestOffloadToDisk(t *testing.T) {
-	plain := newRun(t, "cpu", newNet(1))
+	plain := newRun(t, testdevice.Name, newNet(1))
 	steps(t, plain)
 	dir := t.TempDir()
 	for _, bytes := range aheads {
 		var stats [2]memory.Stats
-		for i, device := range []string{"dry:cpu", "cpu"} {
+		for i, device := range []string{testdevice.Dry, testdevice.Name} {
 			r := newRun(t, device, newNet(1), offload.Activations(offload.Config{MinBytes: 1, AheadBytes: bytes, Dir: dir}))
 			steps(t, r)
 			pool, err := r.dev.Disk(dir)
@@ -241,7 +242,7 @@ func TestOffloadToDisk(t *testing.T) {
 			if stats[i] = pool.Stats(); stats[i].Allocated != 0 || stats[i].Peak.Allocated == 0 || r.dev.Host().Stats().Requests != 0 {
 				t.Error(device, stats[i])
 			}
-			if device == "cpu" && differ(plain.bits(t), r.bits(t)) != 0 {
+			if device == testdevice.Name && differ(plain.bits(t), r.bits(t)) != 0 {
 				t.Error("other bits")
 			}
 			if err := r.dev.Close(); err != nil {
@@ -256,7 +257,7 @@ func TestOffloadToDisk(t *testing.T) {
 		t.Error("files are left:", names, err)
 	}
 	sweep(t, func() *run {
-		r := newRun(t, "cpu", newNet(1), offload.Activations(offload.Config{MinBytes: 1, AheadBytes: 16 << 10, Dir: dir}))
+		r := newRun(t, testdevice.Name, newNet(1), offload.Activations(offload.Config{MinBytes: 1, AheadBytes: 16 << 10, Dir: dir}))
 		if err := r.train(8, 2, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -273,9 +274,9 @@ func TestOffloadToDisk(t *testing.T) {
 // A directory that is not there, and a disk that is full, are errors that name it.
 func TestOffloadDiskFails(t *testing.T) {
 	step := func(dir string, rows int, limit int64) error {
-		r := newRun(t, "dry:cpu", newNet(1), offload.Activations(offload.Config{MinBytes: 1, Dir: dir}))
+		r := newRun(t, testdevice.Dry, newNet(1), offload.Activations(offload.Config{MinBytes: 1, Dir: dir}))
 		if limit == 0 {
-			r = newRun(t, "cpu", newNet(1), r.opts[0])
+			r = newRun(t, testdevice.Name, newNet(1), r.opts[0])
 		} else if pool, err := r.dev.Disk(dir); err != nil {
 			t.Fatal(err)
 		} else {
@@ -294,12 +295,12 @@ func TestOffloadDiskFails(t *testing.T) {
 
 // The state is on the host, and no bit is another, whether it is updated there or streamed.
 func TestOffloadState(t *testing.T) {
-	plain := newRun(t, "cpu", newNet(1))
+	plain := newRun(t, testdevice.Name, newNet(1))
 	steps(t, plain)
 	want, size := plain.bits(t), plain.dev.Memory().Stats().Categories[memory.OptimizerState]
 	for _, at := range []offload.Place{offload.OnHost, offload.Streamed} {
 		var stats [2][2]memory.Stats
-		for i, device := range []string{"dry:cpu", "cpu"} {
+		for i, device := range []string{testdevice.Dry, testdevice.Name} {
 			r := newRunAt(t, device, newNet(1), at)
 			steps(t, r)
 			d, h := r.dev.Memory().Stats(), r.dev.Host().Stats()
@@ -310,7 +311,7 @@ func TestOffloadState(t *testing.T) {
 			if stage := d.Categories[memory.Workspace]; (stage == 2*32*32*4) != (at == offload.Streamed) {
 				t.Errorf("%v: a stage of %d bytes", at, stage)
 			}
-			if device == "cpu" && differ(want, r.bits(t)) != 0 {
+			if device == testdevice.Name && differ(want, r.bits(t)) != 0 {
 				t.Errorf("%v: other bits", at)
 			}
 			if err := errors.Join(r.o.Close(), nn.Close(r.m)); err != nil {
@@ -411,11 +412,11 @@ func TestOffloadParams(t *testing.T) {
 		"all": {checkpoint.Every(2), amp.Autocast(snug.BFloat16), ahead(8 << 10)},
 	} {
 		for _, step := range []func(*optim.Window, *snug.Tensor, float64) error{nil, backwardStep} {
-			plain := newRun(t, "cpu", newNet(1), o...)
+			plain := newRun(t, testdevice.Name, newNet(1), o...)
 			plain.step = step
 			steps(t, plain)
 			var stats [2][2]memory.Stats
-			for i, device := range []string{"dry:cpu", "cpu"} {
+			for i, device := range []string{testdevice.Dry, testdevice.Name} {
 				r := awayRun(t, device, o...)
 				r.step = step
 				base := r.dev.Memory().Stats().Allocated
@@ -428,7 +429,7 @@ func TestOffloadParams(t *testing.T) {
 				if n := d.AtPeak[memory.Parameters]; n > 2*block {
 					t.Errorf("%s: %d bytes of parameters at the peak, a block has %d", name, n, block)
 				}
-				if device == "cpu" {
+				if device == testdevice.Name {
 					if n := differ(plain.bits(t), r.bits(t)); n != 0 {
 						t.Errorf("%s: %d values differ", name, n)
 					}
@@ -445,7 +446,7 @@ func TestOffloadParams(t *testing.T) {
 
 func TestOffloadParamsAllocationMayFail(t *testing.T) {
 	sweep(t, func() *run {
-		r := awayRun(t, "cpu", checkpoint.Every(3), ahead(8<<10), amp.Autocast(snug.BFloat16))
+		r := awayRun(t, testdevice.Name, checkpoint.Every(3), ahead(8<<10), amp.Autocast(snug.BFloat16))
 		if err := r.train(8, 2, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -514,7 +515,7 @@ func TestOffloadParamsMove(t *testing.T) {
 
 // A value that a scope has read is not read again once OnGrad has updated it on the host.
 func TestOffloadParamsUpdated(t *testing.T) {
-	r := awayRun(t, "cpu")
+	r := awayRun(t, testdevice.Name)
 	err := r.dev.Train(bg, func(s *snug.Scope) error {
 		l := mse(r.m.Forward(ramp(s, 8, 24)), ramp(s, 8, 8))
 		if _, err := r.w.BackwardStep(l, 8); err != nil {

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 )
 
 // What an operation on 16 elements costs: recorded, and with its backward.
 func BenchmarkOverhead(b *testing.B) {
 	const operations = 100
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}

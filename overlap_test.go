@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/snug-ml/snug/internal/testdevice"
 )
 
 // Every pair of random views agrees with what marking their elements says.
@@ -49,7 +51,7 @@ func TestOverlap(t *testing.T) {
 }
 
 func TestOverlappingWrites(t *testing.T) {
-	d, err := Open("cpu", Config{})
+	d, err := Open(testdevice.Name, Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/offload"
@@ -44,7 +45,7 @@ func TestSameBits(t *testing.T) {
 				if model == "net" {
 					m = newNet(c.segment)
 				}
-				r := newRun(t, "cpu", m, c.opts...)
+				r := newRun(t, testdevice.Name, m, c.opts...)
 				r.step = c.step
 				base := r.dev.Memory().Stats().Allocated
 				r.dev.Memory().ResetPeak()
@@ -80,7 +81,7 @@ func TestPrediction(t *testing.T) {
 			}
 			for _, model := range []string{"mlp", "net"} {
 				var got [2][2]memory.Stats
-				for i, device := range []string{"dry:cpu", "cpu"} {
+				for i, device := range []string{testdevice.Dry, testdevice.Name} {
 					m := nn.Layer(newMLP())
 					if model == "net" {
 						m = newNet(c.segment)
@@ -113,7 +114,7 @@ func TestEveryAllocationMayFail(t *testing.T) {
 		return m
 	}
 	for _, c := range []setting{settings[0], settings[6], settings[8]} {
-		want := newRun(t, "cpu", newNet(c.segment), c.opts...)
+		want := newRun(t, testdevice.Name, newNet(c.segment), c.opts...)
 		want.step = c.step
 		for i := range 2 {
 			if err := want.train(8, 2, i); err != nil {
@@ -131,7 +132,7 @@ func TestEveryAllocationMayFail(t *testing.T) {
 				stride = 43
 			}
 			for ; ; n += stride {
-				r := newRun(t, "cpu", newNet(c.segment), c.opts...)
+				r := newRun(t, testdevice.Name, newNet(c.segment), c.opts...)
 				r.step = c.step
 				if err := r.train(8, 2, 0); err != nil {
 					t.Fatal(err)
@@ -186,7 +187,7 @@ func TestEveryAllocationMayFail(t *testing.T) {
 // 16 blocks that save a unit each, in k segments that save their input.
 func TestSavedUnits(t *testing.T) {
 	for k, want := range map[int]int64{1: 17, 2: 10, 4: 8, 8: 10, 16: 17, 0: 16} {
-		d, _ := snug.Open("cpu", snug.Config{})
+		d, _ := snug.Open(testdevice.Name, snug.Config{})
 		x := snug.NewParam(snug.Const(1), 1, 1<<18) // a unit of 1 MiB
 		if err := snug.Place(bg, d, nil, memory.Parameters, func(y func(string, *snug.Param) bool) { y("x", x) }); err != nil {
 			t.Fatal(err)
@@ -276,7 +277,7 @@ func TestNestedBlocks(t *testing.T) {
 // Inference saves nothing; offload leaves the device with what is not saved.
 func TestWhatForwardHolds(t *testing.T) {
 	forward := func(infer bool, o ...snug.Option) (held, peak int64) {
-		r := newRun(t, "dry:cpu", newNet(1))
+		r := newRun(t, testdevice.Dry, newNet(1))
 		start := r.dev.Train
 		if infer {
 			start = r.dev.Infer

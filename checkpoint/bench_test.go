@@ -5,6 +5,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
@@ -42,7 +43,7 @@ func BenchmarkStep(b *testing.B) {
 			{"products", []snug.Option{checkpoint.Every(1), checkpoint.Products()}},
 		} {
 			b.Run(m.name+"/"+c.name, func(b *testing.B) {
-				r := newTrained(b, "cpu", m.model(), m.data, c.opts...)
+				r := newTrained(b, testdevice.Name, m.model(), m.data, c.opts...)
 				step := func() {
 					if err := r.train(0, nil); err != nil {
 						b.Fatal(err)

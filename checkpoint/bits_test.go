@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
@@ -104,7 +105,7 @@ func (r *trained) state(t testing.TB, bits []uint64) []uint64 {
 // run takes steps; the outcome has no bits on a device without values.
 func (r *trained) run(t testing.TB, steps int) (bits []uint64, m [2]memory.Stats) {
 	t.Helper()
-	dry := r.dev.Name() != "cpu"
+	dry := r.dev.Name() != testdevice.Name
 	for i := range steps {
 		into := &bits
 		if dry {

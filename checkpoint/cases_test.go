@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
 )
@@ -26,7 +27,7 @@ func TestCaseDropout(t *testing.T) {
 		return l
 	}
 	bits := func(m nn.Layer) (b []uint64) {
-		r := newTrained(t, "cpu", m, regression)
+		r := newTrained(t, testdevice.Name, m, regression)
 		r.loss = nn.MSE
 		for i := range 5 {
 			if err := r.train(i, &b); err != nil {
@@ -55,7 +56,7 @@ func TestCaseBatchNorm(t *testing.T) {
 		}
 		return x.Sigmoid()
 	})}, 1)
-	r := newTrained(t, "cpu", &struct{ *checkpoint.Sequential }{m}, func(s *snug.Scope, _ int) (x, y *snug.Tensor) {
+	r := newTrained(t, testdevice.Name, &struct{ *checkpoint.Sequential }{m}, func(s *snug.Scope, _ int) (x, y *snug.Tensor) {
 		return snug.Upload(s, []float32{0, 1, 2, 1}, 4, 1), snug.Zeros(s, snug.Float32, 4, 1)
 	})
 	r.loss = nn.MSE
@@ -95,7 +96,7 @@ func TestCaseFrozenFirstLayer(t *testing.T) {
 		return l
 	}
 	bits := func(m nn.Layer, o ...snug.Option) []uint64 {
-		r := newTrained(t, "cpu", m, regression, o...)
+		r := newTrained(t, testdevice.Name, m, regression, o...)
 		r.loss = nn.MSE
 		b, _ := r.run(t, 3)
 		return b
@@ -113,7 +114,7 @@ func TestCaseFrozenFirstLayer(t *testing.T) {
 // Two passes over the same blocks, as clipping inside backward takes.
 func TestBackwardStepRunsTwice(t *testing.T) {
 	bits := func(o ...snug.Option) []uint64 {
-		r := newTrained(t, "cpu", newGPT(0.2), tokens(4), o...)
+		r := newTrained(t, testdevice.Name, newGPT(0.2), tokens(4), o...)
 		r.window = optim.NewWindow(r.opt, optim.WindowConfig{ClipNorm: 0.1, TwoPass: true})
 		r.step = func(w *optim.Window, loss *snug.Tensor) error {
 			_, err := w.BackwardStep(loss, 1)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 )
 
@@ -68,7 +69,7 @@ func step(ctx context.Context, d *snug.Device, m *chain, o ...snug.Option) (valu
 }
 
 func TestEveryAndHere(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

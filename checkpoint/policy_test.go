@@ -10,6 +10,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/offload"
@@ -55,15 +56,15 @@ func TestPoliciesOnModels(t *testing.T) {
 			if n, ok := model().(nested); ok { // compared with what is not
 				model = func() nn.Layer { return n.Layer }
 			}
-			plain, most := newTrained(t, "cpu", model(), v.data, o...).run(t, 3)
+			plain, most := newTrained(t, testdevice.Name, model(), v.data, o...).run(t, 3)
 			for _, p := range policies {
 				opts := append(slices.Clone(p.opts), o...)
-				r := newTrained(t, "cpu", v.model(), v.data, opts...)
+				r := newTrained(t, testdevice.Name, v.model(), v.data, opts...)
 				bits, measured := r.run(t, 3)
 				if n := differ(plain, bits); n != 0 {
 					t.Errorf("%s, %s, %s: %d of %d values differ", name, precision, p.name, n, len(plain))
 				}
-				if _, predicted := newTrained(t, "dry:cpu", v.model(), v.data, opts...).run(t, 3); predicted != measured {
+				if _, predicted := newTrained(t, testdevice.Dry, v.model(), v.data, opts...).run(t, 3); predicted != measured {
 					t.Errorf("%s, %s, %s: predicted %+v\nmeasured %+v", name, precision, p.name, predicted, measured)
 				}
 				t.Logf("%-20s %-9s %-20s peak %d of %d", name, precision, p.name, measured[0].Peak.Allocated, most[0].Peak.Allocated)
@@ -110,7 +111,7 @@ func (n counted) run(name string, x *snug.Tensor) *snug.Tensor {
 // gradient runs fn once in training and is its input's gradient.
 func gradient(t *testing.T, fn func(x *snug.Tensor) *snug.Tensor, o ...snug.Option) (g []float64) {
 	t.Helper()
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func TestKeptResultIsWrittenOutside(t *testing.T) {
 func TestWhatIsHeld(t *testing.T) {
 	const unit = 1 << 20
 	held := func(fn func(x *snug.Tensor) *snug.Tensor, o ...snug.Option) (units int64) {
-		d, err := snug.Open("dry:cpu", snug.Config{})
+		d, err := snug.Open(testdevice.Dry, snug.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +250,7 @@ func TestWhatIsHeld(t *testing.T) {
 // its argument and the kept product.
 func TestSharesEndBeforeBackward(t *testing.T) {
 	peak := func(o ...snug.Option) int64 {
-		d, err := snug.Open("dry:cpu", snug.Config{})
+		d, err := snug.Open(testdevice.Dry, snug.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +285,7 @@ func TestSharesEndBeforeBackward(t *testing.T) {
 // A product whose casts alone are read is not computed again.
 func TestLastProductUnderAutocast(t *testing.T) {
 	requests := func(o ...snug.Option) (n int64) {
-		d, err := snug.Open("cpu", snug.Config{})
+		d, err := snug.Open(testdevice.Name, snug.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -317,9 +318,9 @@ func TestEveryAllocationOfAPolicyMayFail(t *testing.T) {
 		{checkpoint.Every(1), checkpoint.Products()},
 		{checkpoint.Every(1), everything, away},
 	} {
-		want := newTrained(t, "cpu", newGPT(0.2), tokens(2), o...)
+		want := newTrained(t, testdevice.Name, newGPT(0.2), tokens(2), o...)
 		right, _ := want.run(t, 2)
-		r := newTrained(t, "cpu", newGPT(0.2), tokens(2), o...)
+		r := newTrained(t, testdevice.Name, newGPT(0.2), tokens(2), o...)
 		bits := []uint64{}
 		if err := r.train(0, &bits); err != nil {
 			t.Fatal(err)
@@ -364,7 +365,7 @@ func TestEveryAllocationOfAPolicyMayFail(t *testing.T) {
 }
 
 func TestPolicyErrors(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,13 +7,14 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 )
 
 // The report says what recomputing saves, and where it saves nothing.
 func TestReport(t *testing.T) {
 	const unit = 512 * 512 * 4
-	for _, device := range []string{"cpu", "dry:cpu"} {
+	for _, device := range []string{testdevice.Name, testdevice.Dry} {
 		d, err := snug.Open(device, snug.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +74,7 @@ func TestReportOfAModel(t *testing.T) {
 	var held [2]int64
 	for i, policy := range []snug.Option{checkpoint.Keep(), checkpoint.Products()} {
 		paths = nil
-		r := newTrained(t, "dry:cpu", newGPT(0.2), tokens(4), checkpoint.Every(1), policy, checkpoint.Report(func(r snug.Recomputed) {
+		r := newTrained(t, testdevice.Dry, newGPT(0.2), tokens(4), checkpoint.Every(1), policy, checkpoint.Report(func(r snug.Recomputed) {
 			paths = append(paths, r.Path)
 			held[i] += r.Held
 			if r.Saved() <= 0 {

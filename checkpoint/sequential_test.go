@@ -6,6 +6,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 )
 
@@ -22,7 +23,7 @@ func TestSequentialIsALayer(t *testing.T) {
 	if !slices.Equal(names, []string{"trunk.0.weight", "trunk.2.weight", "head.weight"}) {
 		t.Error(names)
 	}
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestSegments(t *testing.T) {
 // nothing large follows, the last segment may as well be left plain.
 func TestPeakOfSegments(t *testing.T) {
 	peak := func(m nn.Layer) int64 {
-		d, err := snug.Open("dry:cpu", snug.Config{})
+		d, err := snug.Open(testdevice.Dry, snug.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,11 +7,12 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/testdevice"
 )
 
 // Bytes, floats and integers arrive as the documentation says, normalized by channel.
 func TestIn(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

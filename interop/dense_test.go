@@ -12,6 +12,7 @@ import (
 	"gorgonia.org/tensor"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/interop"
 	"github.com/snug-ml/snug/nn"
 )
@@ -20,7 +21,7 @@ var bg = context.Background()
 
 func open(t testing.TB) *snug.Device {
 	t.Helper()
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 64 << 20})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optest"
@@ -157,7 +158,7 @@ func TestLinearCrossEntropyInput(t *testing.T) {
 func TestLinearCrossEntropyMemory(t *testing.T) {
 	const rows, width, classes, chunk = 512, 64, 4096, 1 << 20
 	measure := func(wantX, wantW bool) (held, forward, backward int64) {
-		d, err := snug.Open("dry:cpu", snug.Config{Threads: 2})
+		d, err := snug.Open(testdevice.Dry, snug.Config{Threads: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +236,7 @@ func TestLinearCrossEntropyRefuses(t *testing.T) {
 // A language model's head, forward and backward, with all logits or some at a time.
 func BenchmarkLinearCrossEntropy(b *testing.B) {
 	const rows, width, classes = 1024, 256, 50257
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 4 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 4 << 30})
 	if err != nil {
 		b.Fatal(err)
 	}

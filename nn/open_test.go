@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 )
 
 type context = ctx.Context
 
 func open(t testing.TB) *snug.Device {
 	t.Helper()
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

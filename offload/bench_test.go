@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
 	"github.com/snug-ml/snug/offload"
@@ -50,7 +51,7 @@ func BenchmarkStep(b *testing.B) {
 			{name: "all", o: activations(1<<18, 16<<20, ""), at: offload.OnHost, params: true},
 		} {
 			b.Run(m.name+"/"+c.name, func(b *testing.B) {
-				d, err := snug.Open("cpu", snug.Config{})
+				d, err := snug.Open(testdevice.Name, snug.Config{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/offload"
@@ -17,7 +18,7 @@ import (
 
 // run gives the gradient of blocks of tanh, and the peaks of the device and the host.
 func run(ctx context.Context, o ...snug.Option) (grad []float32, device, host int64, err error) {
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 30})
 	if err != nil {
 		return nil, 0, 0, err
 	}

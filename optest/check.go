@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -48,7 +49,7 @@ func (c *checks) reference() {
 	if len(fed) == 0 {
 		fed = weights
 	}
-	out, err := c.op.run(c.open("cpu", 0), r.Inputs, fed, way{})
+	out, err := c.op.run(c.open(testdevice.Name, 0), r.Inputs, fed, way{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func (c *checks) reference() {
 // all is every check that small inputs are enough for.
 func (c *checks) all(shapes [][]int) {
 	in := c.op.draw(shapes)
-	d := c.open("cpu", 0)
+	d := c.open(testdevice.Name, 0)
 	exact := c.run(d, in, way{dtype: snug.Float64})
 	plain := c.run(d, in, way{})
 	c.near("float32 against float64", plain, exact, 1e-5)
@@ -140,14 +141,14 @@ func (c *checks) round(d *snug.Device, in []Array, dtype snug.DType) []Array {
 func (c *checks) threads(shapes [][]int) {
 	in := c.op.draw(shapes)
 	for _, l := range []layout{asIs, transposed} {
-		one := c.run(c.open("cpu", 1), in, way{layout: l})
-		c.same(fmt.Sprintf("three threads, %s", l), c.run(c.open("cpu", 3), in, way{layout: l}), one)
+		one := c.run(c.open(testdevice.Name, 1), in, way{layout: l})
+		c.same(fmt.Sprintf("three threads, %s", l), c.run(c.open(testdevice.Name, 3), in, way{layout: l}), one)
 	}
 }
 
 // dryRun checks that a device without values allocates the same.
 func (c *checks) dryRun(in []Array) {
-	wet, dry := c.open("cpu", 2), c.open("dry:cpu", 2)
+	wet, dry := c.open(testdevice.Name, 2), c.open(testdevice.Dry, 2)
 	for _, w := range []way{{}, {recompute: true}, {layout: strided}, {dtype: snug.BFloat16}} {
 		if w.dtype.Half() && c.op.Wide {
 			continue

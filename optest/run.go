@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 )
 
 // way is one of those in which an operation runs. But for rounding, the result is always
@@ -27,7 +28,7 @@ type outcome struct {
 
 // run feeds weights, repeated, as the result's gradient. There are no values in a dry run.
 func (op *Op) run(d *snug.Device, in []Array, fed []float64, w way) (out outcome, err error) {
-	dry := d.Name() == "dry:cpu"
+	dry := d.Name() == testdevice.Dry
 	before := d.Memory().Stats().Allocated
 	read := func(t *snug.Tensor) (v []float64, err error) {
 		if !dry {

@@ -11,6 +11,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -32,7 +33,7 @@ func (m *tiedNet) Forward(x *snug.Tensor) *snug.Tensor {
 // gradient beyond what they need.
 func TestBackwardStepInTwoPasses(t *testing.T) {
 	run := func(c optim.WindowConfig, inside bool, o ...snug.Option) (bits []uint32, results []optim.Result, gradients int64) {
-		d, err := snug.Open("cpu", snug.Config{LimitBytes: 64 << 20})
+		d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 64 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +104,7 @@ func TestBackwardStepInTwoPasses(t *testing.T) {
 }
 
 func TestTwoPassesOfAccumulationAreRefused(t *testing.T) {
-	d := must(snug.Open("cpu", snug.Config{LimitBytes: 64 << 20}))
+	d := must(snug.Open(testdevice.Name, snug.Config{LimitBytes: 64 << 20}))
 	defer d.Close()
 	m := newScalar(t, d)
 	w := window(t, m, optim.WindowConfig{ClipNorm: 1, TwoPass: true})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/internal/golden"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -20,7 +21,7 @@ import (
 
 func open(t testing.TB) *snug.Device {
 	t.Helper()
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestManyElements(t *testing.T) {
 	for name, o := range optimizers {
 		var first []float64
 		for _, threads := range []int{1, 3} {
-			d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 28, Threads: threads})
+			d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 28, Threads: threads})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -280,7 +281,7 @@ func TestState(t *testing.T) {
 // What fits at step 1 fits at step 2, and a dry run knows how much that is.
 func TestNoStepNeedsMoreThanTheFirst(t *testing.T) {
 	var peaks []int64
-	for _, device := range []string{"cpu", "dry:cpu"} {
+	for _, device := range []string{testdevice.Name, testdevice.Dry} {
 		d, err := snug.Open(device, snug.Config{LimitBytes: 1 << 30})
 		if err != nil {
 			t.Fatal(err)

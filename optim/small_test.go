@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -117,7 +118,7 @@ func TestSmallStateSameBits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			run := func(threads int, inside bool, restore int) map[string][]float64 {
 				make := func() (*wide, optim.Optimizer, *optim.Window) {
-					d := must(snug.Open("cpu", snug.Config{LimitBytes: 1 << 30, Threads: threads}))
+					d := must(snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 30, Threads: threads}))
 					t.Cleanup(func() { d.Close() })
 					m := newWide(t, d, c.weights)
 					o := must(c.make(nn.Params(m), optim.Group{Match: func(n string, _ *snug.Param) bool { return strings.HasSuffix(n, "bias") }, LR: 0.02}))
@@ -218,7 +219,7 @@ func TestSmallStateIsAllOrNothing(t *testing.T) {
 func TestSmallStateDry(t *testing.T) {
 	for name, c := range small {
 		var peaks []int64
-		for _, device := range []string{"cpu", "dry:cpu"} {
+		for _, device := range []string{testdevice.Name, testdevice.Dry} {
 			d := must(snug.Open(device, snug.Config{LimitBytes: 1 << 30, Threads: 2}))
 			m := newWide(t, d, c.weights)
 			o := must(c.make(nn.Params(m)))

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -74,8 +75,8 @@ func (m *sized) loss(s *snug.Scope, micro int) *snug.Tensor {
 func TestFitCase(t *testing.T) {
 	const unit = 1 << 20
 	var predicted []plan.Trial
-	for _, device := range []string{"dry:cpu", "cpu"} {
-		if device == "cpu" && testing.Short() {
+	for _, device := range []string{testdevice.Dry, testdevice.Name} {
+		if device == testdevice.Name && testing.Short() {
 			continue // it takes 1 GiB
 		}
 		d := open(t, device, 4<<30)
@@ -209,7 +210,7 @@ func (r *run) state(t testing.TB) []uint64 {
 }
 
 func TestFitLeavesNothingBehind(t *testing.T) {
-	r := newRun(t, "cpu")
+	r := newRun(t, testdevice.Name)
 	r.train(t) // moments, statistics and positions that are not zero
 	before, bytes := r.state(t), r.d.Memory().Stats().Allocated
 	p, err := plan.Fit(t.Context(), r.d, 4<<20, r.job(256))
@@ -227,7 +228,7 @@ func TestFitLeavesNothingBehind(t *testing.T) {
 	}
 
 	// Training goes on as if there had been no search.
-	other := newRun(t, "cpu")
+	other := newRun(t, testdevice.Name)
 	other.train(t)
 	other.train(t)
 	r.train(t)
@@ -238,7 +239,7 @@ func TestFitLeavesNothingBehind(t *testing.T) {
 
 // Whatever allocation fails, and where Loss fails or panics, all is as it was.
 func TestTryUndoes(t *testing.T) {
-	r := newRun(t, "cpu")
+	r := newRun(t, testdevice.Name)
 	r.train(t)
 	before, bytes := r.state(t), r.d.Memory().Stats().Allocated
 	check := func(what string) {
@@ -311,7 +312,7 @@ func TestTryUndoes(t *testing.T) {
 
 // A dry run predicts every trial of a search, and any single one, to the byte.
 func TestPrediction(t *testing.T) {
-	dry, real := newRun(t, "dry:cpu"), newRun(t, "cpu")
+	dry, real := newRun(t, testdevice.Dry), newRun(t, testdevice.Name)
 	for _, budget := range []int64{4 << 20, 1 << 30} {
 		a, err := plan.Fit(t.Context(), dry.d, budget, dry.job(256))
 		if err != nil {
@@ -337,7 +338,7 @@ func TestPrediction(t *testing.T) {
 }
 
 func TestFitRefuses(t *testing.T) {
-	r := newRun(t, "cpu")
+	r := newRun(t, testdevice.Name)
 	_, err := plan.Fit(t.Context(), r.d, 1<<20, r.job(64))
 	if !errors.Is(err, memory.ErrOutOfMemory) || !strings.Contains(err.Error(), "2.0 MiB are reserved before the step, 1.0 MiB is the budget") {
 		t.Error(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/data"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
 	"github.com/snug-ml/snug/train"
@@ -14,7 +15,7 @@ import (
 
 // setup is a device of 4 MiB and a model whose samples need much in training.
 func setup(ctx context.Context) (*train.Trainer, nn.Layer, optim.Optimizer, error) {
-	dev, err := snug.Open("cpu", snug.Config{LimitBytes: 4 << 20, Threads: 2})
+	dev, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 4 << 20, Threads: 2})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/data"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -22,7 +23,7 @@ func TestLastWindow(t *testing.T) {
 		want    float64
 		steps   int64
 	}{{10, -3, 3}, {3, -1, 1}} {
-		r := newRun(t, "cpu", optim.WindowConfig{})
+		r := newRun(t, testdevice.Name, optim.WindowConfig{})
 		m := &struct{ W *snug.Param }{snug.NewParam(nil, 1)}
 		if err := nn.Init(t.Context(), r.d, m, nil); err != nil {
 			t.Fatal(err)
@@ -60,7 +61,7 @@ func TestLastWindow(t *testing.T) {
 
 // What the functions are told, epoch by epoch.
 func TestLoop(t *testing.T) {
-	r := newRun(t, "cpu", clipped)
+	r := newRun(t, testdevice.Name, clipped)
 	var steps []int64
 	var epochs []int64
 	var losses, counts []float64
@@ -109,7 +110,7 @@ func TestLoop(t *testing.T) {
 // Stopped in the middle of any step and run again, a loop gives the bits of one that was
 // never stopped.
 func TestLoopStopsAndGoesOn(t *testing.T) {
-	plain := newRun(t, "cpu", clipped)
+	plain := newRun(t, testdevice.Name, clipped)
 	plain.t.Micro = 4
 	calls := 0
 	plain.hook = func(*snug.Scope, data.Batch) { calls++ }
@@ -121,7 +122,7 @@ func TestLoopStopsAndGoesOn(t *testing.T) {
 		t.Fatal(calls)
 	}
 	for stop := 1; stop <= calls; stop++ {
-		r := newRun(t, "cpu", clipped)
+		r := newRun(t, testdevice.Name, clipped)
 		r.t.Micro = 4
 		ctx, cancel := context.WithCancel(t.Context())
 		n := 0
@@ -143,7 +144,7 @@ func TestLoopStopsAndGoesOn(t *testing.T) {
 
 // A loop on a device that the batch is too large for, with a dataset and its loader.
 func TestLoopUnderALimit(t *testing.T) {
-	limited, small := newRun(t, "cpu", clipped), newRun(t, "cpu", clipped)
+	limited, small := newRun(t, testdevice.Name, clipped), newRun(t, testdevice.Name, clipped)
 	limited.d.Memory().SetLimit(12 << 20)
 	small.t.Micro = 8
 	for _, r := range []*run{limited, small} {
@@ -172,7 +173,7 @@ func (r *run) right(s *snug.Scope, b data.Batch) (*snug.Tensor, float64) {
 }
 
 func TestEvaluate(t *testing.T) {
-	r := newRun(t, "cpu", optim.WindowConfig{})
+	r := newRun(t, testdevice.Name, optim.WindowConfig{})
 	l := loader(t, 50)
 	var all float64
 	if err := r.d.Infer(t.Context(), func(s *snug.Scope) (err error) {
@@ -229,7 +230,7 @@ func TestEvaluate(t *testing.T) {
 }
 
 func TestFit(t *testing.T) {
-	r, other := newRun(t, "cpu", clipped), newRun(t, "cpu", clipped)
+	r, other := newRun(t, testdevice.Name, clipped), newRun(t, testdevice.Name, clipped)
 	l := loader(t, 100)
 	if err := l.SetState(data.LoaderState{Epoch: 3, Sample: 60}); err != nil {
 		t.Fatal(err)

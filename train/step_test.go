@@ -12,6 +12,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/data"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optim"
@@ -157,7 +158,7 @@ var clipped = optim.WindowConfig{ClipNorm: 0.5, Schedule: optim.Warmup(3, func(i
 
 // A step is a window of micro-batches, and its numbers are the window's.
 func TestStep(t *testing.T) {
-	a, b := newRun(t, "cpu", clipped), newRun(t, "cpu", clipped)
+	a, b := newRun(t, testdevice.Name, clipped), newRun(t, testdevice.Name, clipped)
 	samples := batch(t, 10)
 	a.t.Micro = 4
 	got := a.step(t, samples)
@@ -202,7 +203,7 @@ func TestAnyAllocationMayFail(t *testing.T) {
 		samples := batch(t, 8)
 		want := map[int][]uint64{}
 		for _, micro := range []int{2, 4} {
-			r := newRun(t, "cpu", c)
+			r := newRun(t, testdevice.Name, c)
 			r.t.Micro = micro
 			r.step(t, samples)
 			r.step(t, samples)
@@ -216,7 +217,7 @@ func TestAnyAllocationMayFail(t *testing.T) {
 			every = 9
 		}
 		for ; ; n += every {
-			r := newRun(t, "cpu", c)
+			r := newRun(t, testdevice.Name, c)
 			r.t.Micro = 4
 			live := r.d.Memory().Stats().Allocated
 			r.d.Memory().FailAt(n)
@@ -275,7 +276,7 @@ func TestOutOfMemoryInBackward(t *testing.T) {
 		}
 	}
 	samples := batch(t, 16)
-	a, b := newRun(t, "cpu", optim.WindowConfig{}), newRun(t, "cpu", optim.WindowConfig{})
+	a, b := newRun(t, testdevice.Name, optim.WindowConfig{}), newRun(t, testdevice.Name, optim.WindowConfig{})
 	eager(a)
 	eager(b)
 	a.d.Memory().SetLimit(14 << 20) // 8 samples take 8 MiB in backward, 16 would 16
@@ -305,7 +306,7 @@ func TestOutOfMemoryInBackward(t *testing.T) {
 
 // Down to one sample, and no further.
 func TestOneSampleDoesNotFit(t *testing.T) {
-	r := newRun(t, "cpu", optim.WindowConfig{})
+	r := newRun(t, testdevice.Name, optim.WindowConfig{})
 	want, live := r.state(t), r.d.Memory().Stats().Allocated
 	sizes := []int{}
 	r.hook = func(s *snug.Scope, b data.Batch) {
@@ -328,7 +329,7 @@ func TestOneSampleDoesNotFit(t *testing.T) {
 
 // A step that fails for another reason, late, is undone too, and not tried again.
 func TestStepUndoes(t *testing.T) {
-	r, plain := newRun(t, "cpu", optim.WindowConfig{}), newRun(t, "cpu", optim.WindowConfig{})
+	r, plain := newRun(t, testdevice.Name, optim.WindowConfig{}), newRun(t, testdevice.Name, optim.WindowConfig{})
 	samples := batch(t, 12)
 	r.t.Micro, plain.t.Micro = 4, 4
 	want := r.state(t)
@@ -386,7 +387,7 @@ func (o *moody) Step() error {
 // What the optimizer's step meets is met like the rest: after out of memory again with
 // half, else the step has not taken place.
 func TestOptimizerRefuses(t *testing.T) {
-	r, plain := newRun(t, "cpu", optim.WindowConfig{}), newRun(t, "cpu", optim.WindowConfig{})
+	r, plain := newRun(t, testdevice.Name, optim.WindowConfig{}), newRun(t, testdevice.Name, optim.WindowConfig{})
 	o := &moody{Optimizer: r.o, refuse: []error{errors.ErrUnsupported}}
 	r.t.Window = optim.NewWindow(o, optim.WindowConfig{})
 	samples, want := batch(t, 8), r.state(t)
@@ -405,7 +406,7 @@ func TestOptimizerRefuses(t *testing.T) {
 
 // Torn parameters cannot be put back: no retry, no undoing.
 func TestTornIsNotRetried(t *testing.T) {
-	r := newRun(t, "cpu", optim.WindowConfig{})
+	r := newRun(t, testdevice.Name, optim.WindowConfig{})
 	calls := 0
 	r.hook = func(s *snug.Scope, b data.Batch) {
 		calls++
@@ -420,7 +421,7 @@ func TestTornIsNotRetried(t *testing.T) {
 // Where the window cannot be dropped, because a gradient's owner is in use, nothing runs
 // again on top of it.
 func TestNoRetryOnAWindowThatIsLeft(t *testing.T) {
-	r := newRun(t, "cpu", optim.WindowConfig{})
+	r := newRun(t, testdevice.Name, optim.WindowConfig{})
 	calls := 0
 	if err := r.d.Infer(t.Context(), func(s *snug.Scope) error {
 		r.m.FC1.Weight.In(s)
@@ -443,7 +444,7 @@ func TestNoRetryOnAWindowThatIsLeft(t *testing.T) {
 
 // All labels masked: nothing to learn, no NaN.
 func TestNothingToLearn(t *testing.T) {
-	r := newRun(t, "cpu", optim.WindowConfig{})
+	r := newRun(t, testdevice.Name, optim.WindowConfig{})
 	r.t.Loss = func(s *snug.Scope, b data.Batch) (*snug.Tensor, float64) {
 		return r.m.FC1.Weight.In(s).Sum().MulScalar(math.Inf(1)), 0
 	}
@@ -458,7 +459,7 @@ func TestNothingToLearn(t *testing.T) {
 
 // On a dry device a step has the same memory and no loss.
 func TestDryStep(t *testing.T) {
-	dry, real := newRun(t, "dry:cpu", clipped), newRun(t, "cpu", clipped)
+	dry, real := newRun(t, testdevice.Dry, clipped), newRun(t, testdevice.Name, clipped)
 	dry.t.Micro, real.t.Micro = 3, 3
 	res := dry.step(t, batch(t, 8))
 	real.step(t, batch(t, 8))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/snug-ml/snug/data"
 	"github.com/snug-ml/snug/examples/internal/run"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -71,7 +72,7 @@ func TestEndsEarly(t *testing.T) {
 	if testing.Short() {
 		t.Skip("minutes in the plain loops that the race detector sees")
 	}
-	f := run.Flags{Device: "cpu", Epochs: 3, Batch: 8, Accumulate: 1, Seed: 1}
+	f := run.Flags{Device: testdevice.Name, Epochs: 3, Batch: 8, Accumulate: 1, Seed: 1}
 	ctx, cancel := context.WithCancel(t.Context())
 	var b bytes.Buffer
 	err := start(t, ctx, io.MultiWriter(&b, cancels{cancel}), f)
@@ -85,7 +86,7 @@ func TestEndsEarly(t *testing.T) {
 		t.Errorf("%v, want out of memory", err)
 	}
 
-	f.Limit, f.Device = 0, "dry:cpu"
+	f.Limit, f.Device = 0, testdevice.Dry
 	b.Reset()
 	if err := start(t, t.Context(), &b, f); err != nil || !strings.Contains(b.String(), "\npeak memory ") {
 		t.Errorf("%v\n%s", err, b.String())

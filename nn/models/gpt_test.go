@@ -6,13 +6,14 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
 )
 
 // Loss is that of the logits, with a head of its own and a tied one, whose gradient adds up.
 func TestGPTLoss(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

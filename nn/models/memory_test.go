@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
@@ -48,7 +49,7 @@ func TestConvolutionalModelsHoldHalf(t *testing.T) {
 		"ResNet-18, 32×32":     {models.NewResNet(c), []int{64, 3, 32, 32}, resnet},
 		"MobileNetV2, 224×224": {models.NewMobileNetV2(models.DefaultMobileNetV2()), []int{8, 3, 224, 224}, mobilenet},
 	} {
-		d, err := snug.Open("dry:cpu", snug.Config{Threads: 2})
+		d, err := snug.Open(testdevice.Dry, snug.Config{Threads: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/checkpoint"
 	"github.com/snug-ml/snug/internal/golden"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
@@ -215,7 +216,7 @@ func compare(t *testing.T, family string, dtype snug.DType, tol func(name string
 				t.Skip("minutes in the plain loops that the race detector sees")
 			}
 			ref, tol := load(t, f, name), tol(name)
-			r := start(t, ref, dtype, "cpu", name, snug.Config{})
+			r := start(t, ref, dtype, testdevice.Name, name, snug.Config{})
 			for i, want := range ref.losses.F {
 				var loss float64
 				see := func(s *snug.Scope, logits, l *snug.Tensor) (err error) {
@@ -288,7 +289,7 @@ func TestPredictionAndSameBits(t *testing.T) {
 				r := start(t, ref, snug.Float32, device, name, c, o...)
 				for range 2 {
 					err := r.step(func(_ *snug.Scope, _, l *snug.Tensor) error {
-						if device != "cpu" {
+						if device != testdevice.Name {
 							return nil
 						}
 						x, err := l.Item()
@@ -302,16 +303,16 @@ func TestPredictionAndSameBits(t *testing.T) {
 				return v, r.dev.Memory().Stats()
 			}
 			two := snug.Config{Threads: 2, LimitBytes: 4 << 30}
-			plain, measured := losses("cpu", two)
-			if _, predicted := losses("dry:cpu", two); predicted != measured {
+			plain, measured := losses(testdevice.Name, two)
+			if _, predicted := losses(testdevice.Dry, two); predicted != measured {
 				t.Errorf("predicted %+v\nmeasured %+v", predicted, measured)
 			}
-			again, saved := losses("cpu", two, checkpoint.Every(1))
-			if _, predicted := losses("dry:cpu", two, checkpoint.Every(1)); predicted != saved {
+			again, saved := losses(testdevice.Name, two, checkpoint.Every(1))
+			if _, predicted := losses(testdevice.Dry, two, checkpoint.Every(1)); predicted != saved {
 				t.Errorf("recomputed: predicted %+v\nmeasured %+v", predicted, saved)
 			}
-			one, _ := losses("cpu", snug.Config{Threads: 1, LimitBytes: 4 << 30})
-			three, _ := losses("cpu", snug.Config{Threads: 3, LimitBytes: 4 << 30})
+			one, _ := losses(testdevice.Name, snug.Config{Threads: 1, LimitBytes: 4 << 30})
+			three, _ := losses(testdevice.Name, snug.Config{Threads: 3, LimitBytes: 4 << 30})
 			for what, got := range map[string][]float64{"recomputed": again, "one thread": one, "three threads": three} {
 				if !slices.Equal(got, plain) {
 					t.Errorf("%s: losses %v, want %v", what, got, plain)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
 	"github.com/snug-ml/snug/optim"
@@ -45,7 +46,7 @@ func TestResidentMemoryFollows(t *testing.T) {
 }
 
 func trainAndTell(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 4 << 30})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 4 << 30})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
@@ -273,10 +274,10 @@ func TestSavers(t *testing.T) {
 	for subject := range subjects {
 		t.Run(subject, func(t *testing.T) {
 			t.Parallel()
-			plain := train(t, "cpu", subject, saver{name: "plain"})
+			plain := train(t, testdevice.Name, subject, saver{name: "plain"})
 			alone := map[string]outcome{}
 			for _, v := range savers {
-				r := train(t, "cpu", subject, v)
+				r := train(t, testdevice.Name, subject, v)
 				alone[v.name] = r
 				n := differing(plain.bits, r.bits)
 				switch d := distance(r.params, plain.params) / norm(plain.params); {
@@ -301,7 +302,7 @@ func TestSavers(t *testing.T) {
 					if why != "" {
 						continue // two values of one knob
 					}
-					r := train(t, "cpu", subject, v)
+					r := train(t, testdevice.Name, subject, v)
 					predict(t, subject, v, r)
 					want := plain
 					switch {
@@ -323,7 +324,7 @@ func TestSavers(t *testing.T) {
 
 func predict(t *testing.T, subject string, v saver, measured outcome) {
 	t.Helper()
-	p := train(t, "dry:cpu", subject, v)
+	p := train(t, testdevice.Dry, subject, v)
 	if d := cmp.Diff(p.device, measured.device) + cmp.Diff(p.extra, measured.extra); d != "" {
 		t.Errorf("%s: predicted (-) and measured (+):\n%s", v.name, d)
 	}
@@ -331,7 +332,7 @@ func predict(t *testing.T, subject string, v saver, measured outcome) {
 
 // Two options for one thing are refused, by name.
 func TestContradictions(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{LimitBytes: 1 << 26})
+	d, err := snug.Open(testdevice.Name, snug.Config{LimitBytes: 1 << 26})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/data"
 	"github.com/snug-ml/snug/examples/internal/run"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/nn/models"
@@ -21,7 +22,7 @@ import (
 
 func task() Task {
 	return Task{
-		Flags: run.Flags{Device: "cpu", Epochs: 3, Batch: 32, Accumulate: 1, Seed: 1},
+		Flags: run.Flags{Device: testdevice.Name, Epochs: 3, Batch: 32, Accumulate: 1, Seed: 1},
 		Model: nn.Sequential{nn.NewFlatten(), models.NewMLP(28*28, 64, 10)},
 		Train: data.Shapes(600, 1), Test: data.Shapes(200, 2),
 		SGD: optim.SGDConfig{LR: 0.1, Momentum: 0.9},
@@ -194,7 +195,7 @@ func TestDryRun(t *testing.T) {
 	}
 	measured := peak.FindString(b.String())
 	b.Reset()
-	k.Device = "dry:cpu"
+	k.Device = testdevice.Dry
 	if err := start(t, t.Context(), &b, k); err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +237,7 @@ func TestCompare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("minutes in the plain loops that the race detector sees")
 	}
-	for device, want := range map[string]string{"cpu": "same bits", "dry:cpu": "no values"} {
+	for device, want := range map[string]string{testdevice.Name: "same bits", testdevice.Dry: "no values"} {
 		var out strings.Builder
 		f := run.Flags{Device: device, Epochs: 1, Batch: 16, Accumulate: 1, Seed: 1}
 		task := Task{
@@ -252,7 +253,7 @@ func TestCompare(t *testing.T) {
 		}
 		for _, l := range lines[1:] {
 			exact := !strings.Contains(l, "autocast") && !strings.Contains(l, "accumulate")
-			if got := strings.HasSuffix(l, want); got != (exact || device != "cpu") {
+			if got := strings.HasSuffix(l, want); got != (exact || device != testdevice.Name) {
 				t.Errorf("%s: %q", device, l)
 			}
 		}

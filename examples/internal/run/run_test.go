@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -44,8 +45,8 @@ func TestParse(t *testing.T) {
 		err := f.Parse(fs, args, out)
 		return f, out.String(), err
 	}
-	f, _, err := parse("-batch", "10", "-accumulate", "4", "-limit", "1.5MiB", "-device", "dry:cpu")
-	if want := (Flags{Device: "dry:cpu", Epochs: 2, Batch: 10, Accumulate: 4, Seed: 1, Limit: 3 << 19}); err != nil || f != want {
+	f, _, err := parse("-batch", "10", "-accumulate", "4", "-limit", "1.5MiB", "-device", testdevice.Dry)
+	if want := (Flags{Device: testdevice.Dry, Epochs: 2, Batch: 10, Accumulate: 4, Seed: 1, Limit: 3 << 19}); err != nil || f != want {
 		t.Errorf("%+v, %v; want %+v", f, err, want)
 	}
 	if f.Micro() != 3 || !f.Dry() {
@@ -82,7 +83,7 @@ func (c *clock) now() time.Time { return c.t }
 
 func status(t *testing.T, w io.Writer, width int, every time.Duration) (*Status, *clock) {
 	t.Helper()
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestStatusGivesAnError(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	d, err := snug.Open("cpu", snug.Config{})
+	d, err := snug.Open(testdevice.Name, snug.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
