@@ -5,7 +5,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$(cd "${KERNELS:-$here/../cuda/kernels}" && pwd)
-mkdir -p "$1" && cd "$1" && mkdir -p obj
+mkdir -p "$1/obj"
+cd "$1"
 CXX=${CXX:-g++}
 flags="-std=c++17 -O2 -fPIC -fvisibility=hidden -fno-strict-aliasing -Wall -Wno-unknown-pragmas -Wno-unused-variable"
 # As on the device: no product is fused with a sum unless it says so.

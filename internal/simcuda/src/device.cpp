@@ -130,7 +130,7 @@ API cuDeviceGetAttribute(int *v, int attribute, CUdevice d) {
       {8, 48 << 10}, {9, 64 << 10}, {10, 32}, {11, 0x7fffffff}, // shared, constant, warp, pitch
       {12, 65536}, {13, 1410000}, {14, 512}, {15, 1},          // registers, kHz, alignment, overlap
       {19, 1}, {31, 1}, {34, 0}, {35, 0}, {36, 1215000}, {37, 5120}, {38, 40 << 20}, {39, 2048}, {40, 3}, {41, 1},
-      {81, 164 << 10}, {82, 65536}, {97, 163 << 10}, {106, 32},
+      {81, 164 << 10}, {82, 65536}, {97, mostShared}, {106, 32},
   };
   switch (attribute) {
   case 16: *v = settings.processors; break;

@@ -82,6 +82,7 @@ struct Module {
 struct Function {
   Module *module;
   const SimKernel *kernel;
+  unsigned shared = 48 << 10; // at most so many bytes of dynamic shared memory
 };
 static std::set<Module *> modules;
 static std::map<std::pair<Module *, std::string>, Function *> functions;
@@ -150,7 +151,13 @@ API cuFuncGetAttribute(int *v, int attribute, Function *) {
   *v = attribute == 0 ? 1024 : 0; // the most threads of a block
   return CUDA_SUCCESS;
 }
-API cuFuncSetAttribute(Function *, int, int) { return CUDA_SUCCESS; }
+API cuFuncSetAttribute(Function *f, int attribute, int v) {
+  ENTER;
+  if (attribute != 8) return CUDA_SUCCESS;
+  if (v < 0 || v > mostShared) return CUDA_ERROR_INVALID_VALUE;
+  f->shared = v;
+  return CUDA_SUCCESS;
+}
 API cuFuncSetCacheConfig(Function *, int) { return CUDA_SUCCESS; }
 
 // Running.
@@ -249,7 +256,7 @@ API cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   if (known == functions.end() || f->module->ctx != ctx) return CUDA_ERROR_INVALID_HANDLE;
   const SimKernel *k = f->kernel;
   if (!gx || !gy || !gz || !bx || !by || !bz || gx > 0x7fffffff || gy > 65535 || gz > 65535 || bx > 1024 || by > 1024 ||
-      bz > 64 || (size_t)bx * by * bz > 1024 || shared > 48 << 10 || extra || (k->count && !params)) {
+      bz > 64 || (size_t)bx * by * bz > 1024 || shared > f->shared || extra || (k->count && !params)) {
     fprintf(stderr, "simcuda: kernel %s: invalid launch: grid %u %u %u, block %u %u %u, %u bytes of shared memory\n", k->name, gx, gy, gz, bx, by, bz, shared);
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -263,7 +270,8 @@ API cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
       if (!p) continue;
       Place at = placeOf(p);
       if (at.found && (at.pinned || (at.access && (at.device == ctx->device || ctx->peers.count(at.device))))) continue;
-      fprintf(stderr, "simcuda: kernel %s: parameter %u is an illegal address for device %d: %s\n", k->name, i, ctx->device, describe(p).c_str());
+      const char *why = at.found && at.access ? "peer access is not enabled: " : "";
+      fprintf(stderr, "simcuda: kernel %s: parameter %u is an illegal address for device %d: %s%s\n", k->name, i, ctx->device, why, describe(p).c_str());
       return (CUresult)CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     return run(k, {gx, gy, gz}, {bx, by, bz}, shared, args);

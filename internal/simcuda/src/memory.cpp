@@ -32,6 +32,7 @@ struct Range { // mapped addresses
 };
 std::map<CUdeviceptr, Range> ranges; // by the first address
 std::map<CUdeviceptr, size_t> reservations, pinned, freed;
+std::multimap<size_t, CUdeviceptr> unreserved; // by their size, as they can be large
 std::set<Handle *> handles;
 std::map<int, size_t> used;
 size_t pinnedBytes;
@@ -42,7 +43,7 @@ CUdeviceptr arena, arenaEnd, arenaNext;
 
 CUdeviceptr reserve(size_t size, size_t align) {
   if (!arena) {
-    size_t all = 1ull << 44;
+    size_t all = 1ull << 45;
     void *p = MAP_FAILED;
     for (; p == MAP_FAILED && all > 1ull << 30; all /= 2)
       p = mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -322,7 +323,11 @@ API cuMemGetAllocationGranularity(size_t *n, const CUmemAllocationProp *prop, in
 API cuMemAddressReserve(CUdeviceptr *p, size_t size, size_t align, CUdeviceptr, unsigned long long flags) {
   ENTER;
   if (size == 0 || size % granule || flags || (align & (align - 1))) return CUDA_ERROR_INVALID_VALUE;
-  *p = reserve(size, std::max(align, granule));
+  auto old = unreserved.find(size);
+  if (old != unreserved.end() && (align == 0 || old->second % align == 0))
+    *p = old->second, unreserved.erase(old);
+  else
+    *p = reserve(size, std::max(align, granule));
   if (!*p) return CUDA_ERROR_OUT_OF_MEMORY;
   reservations[*p] = size;
   return CUDA_SUCCESS;
@@ -336,6 +341,7 @@ API cuMemAddressFree(CUdeviceptr p, size_t size) {
   auto it = reservations.find(p);
   if (it == reservations.end() || it->second != size || anyIn(p, size)) return CUDA_ERROR_INVALID_VALUE;
   reservations.erase(it);
+  unreserved.emplace(size, p);
   return CUDA_SUCCESS;
 }
 API cuMemCreate(Handle **h, size_t size, const CUmemAllocationProp *prop, unsigned long long flags) {

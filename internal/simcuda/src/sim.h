@@ -43,6 +43,8 @@ enum {
 
 #define API extern "C" __attribute__((visibility("default"))) CUresult
 
+const int mostShared = 163 << 10; // of a block, where a kernel has asked for it
+
 // Settings come from the environment when the driver is initialised.
 struct Settings {
   int devices = 1, version = 12040, major = 8, minor = 0, processors = 4;
