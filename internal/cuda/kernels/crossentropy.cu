@@ -23,14 +23,10 @@ __device__ void entropy(const Team &team, i64 rows, i64 n, double smooth, const 
   double sum = 0;
   for (i64 row = team.first; row < rows; row += team.step) {
     const T *v = x + row * n;
-    A top = -INFINITY, all = 0, spread = 0;
-    for (i64 j = team.member; j < n; j += team.members) {
-      A e = load(v + j);
-      if (e > top) top = e; // a NaN shows in the sum
-    }
-    top = team.most(top);
-    for (i64 j = team.member; j < n; j += team.members) all += exp(load(v + j) - top);
-    A l = top + log(team.sum(all));
+    Exponents<A> e;
+    for (i64 j = team.member; j < n; j += team.members) e.add(load(v + j));
+    e.join(team);
+    A l = e.top + log(e.sum), spread = 0;
     i64 k = classes[row];
     if (smooth != 0 && k != NONE) {
       for (i64 j = team.member; j < n; j += team.members) spread += (weight ? (A)weight[j] : 1) * (l - load(v + j));

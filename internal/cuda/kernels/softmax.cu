@@ -8,15 +8,10 @@ template <class T, class Team> __device__ void forward(const Team &team, i64 lan
   typedef Acc<T> A;
   for (i64 lane = team.first; lane < lanes; lane += team.step) {
     i64 at = lane / inner * n * inner + lane % inner;
-    A top = -INFINITY, sum = 0;
-    for (i64 j = team.member; j < n; j += team.members) {
-      A v = load(x + at + j * inner);
-      if (v > top) top = v; // a NaN shows in the sum
-    }
-    top = team.most(top);
-    for (i64 j = team.member; j < n; j += team.members) sum += exp(load(x + at + j * inner) - top);
-    sum = team.sum(sum);
-    A shift = logs ? top + log(sum) : top, by = 1 / sum;
+    Exponents<A> e;
+    for (i64 j = team.member; j < n; j += team.members) e.add(load(x + at + j * inner));
+    e.join(team);
+    A shift = logs ? e.top + log(e.sum) : e.top, by = 1 / e.sum;
     for (i64 j = team.member; j < n; j += team.members) {
       A v = load(x + at + j * inner) - shift;
       store(y + at + j * inner, logs ? v : exp(v) * by);

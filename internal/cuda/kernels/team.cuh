@@ -21,6 +21,24 @@ struct Together {
   template <class A> __device__ A most(A v) const { return blockMax(v, (A *)s); }
 };
 
+// Exponents is a sum of e^(v − top), made in one pass: what is there shrinks as top grows.
+template <class A> struct Exponents {
+  A top, sum;
+  __device__ Exponents() : top(-INFINITY), sum(0) {}
+  __device__ void add(A v) {
+    A d = v - top;
+    if (v == top) sum += 1; // -∞, too
+    else if (d > 0) sum = sum * exp(-d) + 1, top = v;
+    else sum += exp(d);
+  }
+  // join makes the team's of what its members have.
+  template <class Team> __device__ void join(const Team &team) {
+    A own = top;
+    top = team.most(own);
+    sum = team.sum(sum * exp(own - top)); // a NaN, if there was an ∞ or nothing but -∞
+  }
+};
+
 // TEAM_KERNELS makes two kernels of a function template F<T>(team, arguments), for either
 // kind of team. Go's teams chooses.
 #define TEAM_KERNELS(T, NAME, S, F, PARAMS, ...)                    \
