@@ -46,8 +46,10 @@ func (c *Call) checkIndex(index *Tensor, rows int) {
 	if outside.st == nil || !c.s.dev.values {
 		return
 	}
-	a := outside.array()
-	if found := driver.Of[int64](&a); found[0] != 0 {
+	a, err := outside.hostArray() // waits
+	if err != nil {
+		c.s.fail(c.e.site, err)
+	} else if found := driver.Of[int64](&a); found[0] != 0 {
 		c.s.fail(c.e.site, fmt.Errorf("%w: %d in a table of %d rows", ErrIndex, found[1], rows))
 	}
 }
