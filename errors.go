@@ -68,7 +68,7 @@ func (s *Scope) site(op string) *site {
 	if user >= 0 {
 		n, s.behind = user+1, user
 	}
-	w.pc = s.pcs.copy(pc[:n])
+	w.pc = append(s.pcs.room(n), pc[:n]...)
 	return w
 }
 
@@ -93,7 +93,7 @@ func (pc *calls) user(n int) int {
 		v := known.Load()
 		if v>>1 != c {
 			v = c << 1
-			if f, _ := runtime.CallersFrames(pc[i : i+1]).Next(); f.File != "" && isUser(f.File) {
+			if f, _ := runtime.CallersFrames([]uintptr{c}).Next(); f.File != "" && isUser(f.File) {
 				v |= 1
 			}
 			known.Store(v)

@@ -67,7 +67,8 @@ func (c *Call) forward(in []*Tensor) *Tensor {
 		return y
 	}
 	for _, v := range append([]save{y.save("result")}, c.made...) {
-		k.saved = append(k.saved, v.share())
+		v.hold()
+		k.saved = append(k.saved, v)
 	}
 	c.first.kept = append(c.first.kept, k)
 	return y
@@ -119,7 +120,8 @@ func (c *Call) kept(k *kept, in []*Tensor) *Tensor {
 	}
 	if c.record {
 		for _, v := range c.made {
-			c.e.saved = append(c.e.saved, v.share())
+			v.hold()
+			c.e.saved = append(c.e.saved, v)
 		}
 	}
 	return s.own(y)

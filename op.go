@@ -53,15 +53,15 @@ type save struct {
 	needs   []save
 }
 
-func (v save) share() save {
+// hold takes shares in what v means, for v's owner.
+func (v *save) hold() {
 	if v.from == nil {
 		v.st.hold()
 	}
 	v.needs = slices.Clone(v.needs)
 	for i := range v.needs {
-		v.needs[i] = v.needs[i].share()
+		v.needs[i].hold()
 	}
-	return v
 }
 
 func (v save) drop() {
@@ -91,11 +91,13 @@ func (c *Call) Save(name string, t *Tensor) {
 		c.made = append(c.made, t.save(name))
 	}
 	if c.record {
-		v := t.save(name)
+		c.e.saved = c.s.saves.more(c.e.saved)
+		v := &c.e.saved[len(c.e.saved)-1]
+		*v = t.save(name)
 		if r := t.remake; r != nil {
 			v.from, v.needs = r, r.saved
 		}
-		c.e.saved = append(c.e.saved, v.share())
+		v.hold()
 	}
 }
 
@@ -344,11 +346,12 @@ func (s *Scope) mayWrite(t *Tensor) error {
 func Apply(op *Op, in ...Operand) *Tensor {
 	s := scopeOf(in)
 	var few [4]*Tensor
-	ts := few[:0]
-	e := s.entry(op, len(in))
+	given := few[:0]
+	e := s.entries.new()
+	e.op, e.shapes, e.in = op, s.shapes.room(len(in)), s.slotLists.room(len(in))
 	for _, o := range in {
 		t := o.In(s)
-		ts = append(ts, t)
+		given = append(given, t)
 		e.shapes = append(e.shapes, t.shape)
 	}
 	shape, err := e.shapes[0], error(nil)
@@ -357,12 +360,13 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	}
 	w := s.site(op.Name)
 	if !s.ok(op.Name) {
-		return s.blank(ts[0].dtype, shape)
+		return s.blank(given[0].dtype, shape)
 	}
 	defer s.end(s.begin())
-	e.site = w
+	e.site, e.train = w, s.frame.mode.train
 	c := &e.call
-	for _, t := range ts {
+	c.s, c.e = s, e
+	for _, t := range given {
 		if err == nil {
 			err = s.ready(t)
 		}
@@ -370,12 +374,11 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		c.record = c.record || t.slot != nil
 	}
 	c.record = c.record && s.frame.mode.record
-	if err == nil && op.InPlace && ts[0].st != nil {
-		if err = cmp.Or(s.mayWrite(ts[0]), ts[0].apart(ts[1:])); err == nil {
-			st := ts[0].st
-			st.version++
-			st.writer = w
-			ts[0].remake = nil
+	if t := given[0]; err == nil && op.InPlace && t.st != nil {
+		if err = cmp.Or(s.mayWrite(t), t.apart(given[1:])); err == nil {
+			t.st.version++
+			t.st.writer = w
+			t.remake = nil
 		}
 	}
 	s.fail(w, err)
@@ -384,10 +387,10 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	m.record = false
 	f := s.push(m)
 	f.op = true
-	ts = append(f.in[:0], ts...) // where Forward may have them
+	ts := append(f.in[:0], given...) // where Forward may have them
 	s.now = w
 	s.cast(op.precision, ts)
-	x, record := ts[0], c.record
+	x := ts[0]
 	var y *Tensor
 	if s.err == nil {
 		y = c.forward(ts)
@@ -403,7 +406,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		s.fail(w, fmt.Errorf("%w: Forward gave %v where Shape says %v", ErrShape, y.shape, shape))
 	}
 	s.pop(y)
-	*c = Call{}
+	c.first, c.made = nil, nil
 	switch {
 	case s.err != nil:
 		e.drop()
@@ -413,13 +416,13 @@ func Apply(op *Op, in ...Operand) *Tensor {
 			y.seen = y.st.version
 		}
 	}
-	if !record || op.Backward == nil || !y.dtype.Float() {
+	if !c.record || op.Backward == nil || !y.dtype.Float() {
 		e.drop()
 		return y
 	}
-	y.slot = &e.small.slot
+	y.slot = s.slots.new()
 	y.slot.entry, y.slot.dtype = e, y.dtype
-	e.out, e.outs = append(e.small.out[:0], y.slot), append(e.small.outs[:0], y.h)
+	e.out, e.outs = append(s.slotLists.room(1), y.slot), append(s.heldLists.room(1), y.h)
 	s.tape = append(s.tape, e)
 	if op.Remake != nil && !s.frame.mode.noRecipes && depth(e.saved) < deepest {
 		y.remake = e

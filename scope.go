@@ -43,10 +43,16 @@ type Scope struct {
 	rescuer   func() int64
 	torn      bool // a parameter was updated inside
 	behind    int  // calls of the last place, before its user
+	launching *launch
+
 	sites     slab[site]
 	pcs       slab[uintptr]
-	launching *launch
 	entries   slab[entry]
+	slots     slab[slot]
+	slotLists slab[*slot]
+	heldLists slab[*held]
+	shapes    slab[[]int]
+	saves     slab[save]
 	storages  slab[storage]
 	helds     slab[held]
 }

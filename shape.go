@@ -11,6 +11,9 @@ func broadcast(a, b []int) ([]int, error) {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
+	if slices.Equal(a, b) {
+		return a, nil
+	}
 	out := slices.Clone(a)
 	for i := range b {
 		switch m, n := &out[len(a)-1-i], b[len(b)-1-i]; {

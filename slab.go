@@ -15,14 +15,21 @@ func (b *slab[T]) new() *T {
 	return v
 }
 
-// copy is a copy of v that may not grow in place.
-func (b *slab[T]) copy(v []T) []T {
-	n := len(v)
+// room is an empty slice that has room for n.
+func (b *slab[T]) room(n int) []T {
 	if len(*b) < n {
-		*b = make([]T, max(n, 16*slabLen))
+		*b = make([]T, max(n, 4*slabLen))
 	}
-	c := (*b)[:n:n]
-	copy(c, v)
+	v := (*b)[:0:n]
 	*b = (*b)[n:]
-	return c
+	return v
+}
+
+// more is v with one more element, a zero, in b's memory.
+func (b *slab[T]) more(v []T) []T {
+	n := len(v)
+	if n == cap(v) {
+		v = append(b.room(2*n+1), v...)
+	}
+	return v[:n+1]
 }

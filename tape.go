@@ -23,26 +23,7 @@ type entry struct {
 	want    bool  // it leads from the loss to something that wants a gradient
 	done    *site
 
-	call  Call     // of the run under way
-	small struct { // what the slices above are made of, where it is enough
-		in     [3]*slot
-		out    [1]*slot
-		outs   [1]*held
-		shapes [3][]int
-		saved  [2]save
-		slot   slot // of the one result
-	}
-}
-
-// new is an entry for an operation of so many inputs.
-func (s *Scope) entry(op *Op, inputs int) *entry {
-	e := s.entries.new()
-	e.op, e.train, e.call = op, s.frame.mode.train, Call{s: s, e: e}
-	e.in, e.shapes, e.saved = e.small.in[:0], e.small.shapes[:0], e.small.saved[:0]
-	if inputs > len(e.small.in) {
-		e.in, e.shapes = make([]*slot, 0, inputs), make([][]int, 0, inputs)
-	}
-	return e
+	call Call // of the run under way
 }
 
 // slot is where a tensor's gradient gathers: of an operation's result, of a tracked

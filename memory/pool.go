@@ -44,7 +44,8 @@ type Pool struct {
 	segs    []*segment
 	classes []*class
 	pending []pending
-	spare   *chunk // those that were merged, linked by next
+	spare   *chunk  // those that were merged, linked by next
+	blocks  []Block // to be handed out
 	stats   Stats
 	failIn  int
 	closed  bool
@@ -160,7 +161,13 @@ func (p *Pool) alloc(r Request, first bool) (*Block, error) {
 		s.AtPeak = s.Categories
 	}
 	p.fill(c)
-	return &Block{c}, nil
+	if len(p.blocks) == 0 {
+		p.blocks = make([]Block, 64) // one by one they are the most of what a request costs
+	}
+	b := &p.blocks[0]
+	p.blocks = p.blocks[1:]
+	b.at = c
+	return b, nil
 }
 
 func rounded(bytes int64) int64 {

@@ -94,30 +94,32 @@ type Kernel struct {
 	Mixed   bool // inputs may have other types than the first one
 }
 
-type key struct {
-	name, backend string
-	dtype         DType
-}
-
-var table = map[key]Kernel{}
+// table has a backend's kernels by name.
+var table = map[string]map[string]*[dtypes]Kernel{}
 
 // Register is called from the init of the file that holds the kernel. dtype is that of
 // the first input or, for a kernel without inputs, of the first output.
 func Register(name string, dtype DType, backend string, k Kernel) {
-	id := key{name, backend, dtype}
-	if _, ok := table[id]; ok {
+	if table[backend] == nil {
+		table[backend] = map[string]*[dtypes]Kernel{}
+	}
+	kernels := table[backend][name]
+	if kernels == nil {
+		kernels = new([dtypes]Kernel)
+		table[backend][name] = kernels
+	}
+	if kernels[dtype].Run != nil {
 		panic(fmt.Sprintf("driver: %s of %s for %s registered twice", name, dtype, backend))
 	}
-	table[id] = k
+	kernels[dtype] = k
 }
 
 // Find returns a registered kernel.
 func Find(name string, dtype DType, backend string) (Kernel, error) {
-	k, ok := table[key{name, backend, dtype}]
-	if !ok {
-		return k, fmt.Errorf("no kernel %q of %s for %s", name, dtype, backend)
+	if k := table[backend][name]; k != nil && k[dtype].Run != nil {
+		return k[dtype], nil
 	}
-	return k, nil
+	return Kernel{}, fmt.Errorf("no kernel %q of %s for %s", name, dtype, backend)
 }
 
 // Bytes is the memory of Go values, for kernels that write to the host.
