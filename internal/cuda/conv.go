@@ -23,9 +23,9 @@ func (v convolution) words() (w []uint64) {
 	return w
 }
 
-// fewChannels of a group's result would leave most of a tile empty: a thread computes one
-// result then.
-const fewChannels = 8
+// fewChannels of a group's result, or fewPixels in all, would leave most of a tile empty: a
+// thread computes one result then, in the order that a tile does.
+const fewChannels, fewPixels = 8, 16
 
 // tileCols is how many columns the tiles of a product have.
 const tileCols = 128
@@ -40,14 +40,6 @@ func tileRows(channels int) (int, string) {
 
 func ceil(n, by int) int { return (n + by - 1) / by }
 
-// planes is a grid of blocks that each compute pixels of one plane, and how many of them
-// take one.
-func planes(n, pixels int) (grid, block [3]int, pieces int) {
-	size := min(threads, ceil(pixels, 32)*32)
-	pieces = ceil(pixels, size)
-	return [3]int{n * pieces, 1, 1}, [3]int{size, 1, 1}, pieces
-}
-
 // conv: x, w and a bias that may be missing. F: stride, padding, dilation, groups.
 func conv(a *driver.Args) {
 	v, y := newConvolution(a.F, &a.In[0], &a.In[1], &a.Out[0]), &a.Out[0]
@@ -59,9 +51,8 @@ func conv(a *driver.Args) {
 		bias = &a.In[2]
 	}
 	channels, suffix := v.o/v.groups, suffixes[y.Type]
-	if channels < fewChannels {
-		grid, block, pieces := planes(v.n*v.o, v.oh*v.ow)
-		launch(a, "conv", "conv_direct"+suffix, grid, block, 0, v.words(), &a.In[0], &a.In[1], bias, y, pieces)
+	if channels < fewChannels || v.n*v.oh*v.ow <= fewPixels {
+		launch(a, "conv", "conv_direct"+suffix, line(y.Len(), threads), [3]int{threads, 1, 1}, 0, v.words(), &a.In[0], &a.In[1], bias, y)
 		return
 	}
 	rows, size := tileRows(channels)
@@ -77,9 +68,8 @@ func convData(a *driver.Args) {
 		return
 	}
 	channels, suffix := v.c/v.groups, suffixes[dx.Type]
-	if channels < fewChannels {
-		grid, block, pieces := planes(v.n*v.c, v.h*v.w)
-		launch(a, "conv", "conv_direct_data"+suffix, grid, block, 0, v.words(), &a.In[0], &a.In[1], dx, pieces)
+	if channels < fewChannels || v.n*v.h*v.w <= fewPixels {
+		launch(a, "conv", "conv_direct_data"+suffix, line(dx.Len(), threads), [3]int{threads, 1, 1}, 0, v.words(), &a.In[0], &a.In[1], dx)
 		return
 	}
 	rows, size := tileRows(channels)

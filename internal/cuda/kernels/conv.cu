@@ -20,18 +20,26 @@ enum { cols = 128, depth = 8, runs = 4, margin = 4 };
 
 template <class A> struct alignas(16) Run { A v[runs]; };
 
+template <class A> __device__ inline void muladd(A x, const Run<A> &y, Run<A> &sum) {
+  sum.v[0] = muladd(x, y.v[0], sum.v[0]);
+  sum.v[1] = muladd(x, y.v[1], sum.v[1]);
+  sum.v[2] = muladd(x, y.v[2], sum.v[2]);
+  sum.v[3] = muladd(x, y.v[3], sum.v[3]);
+}
+
 template <class A, int M> struct Tile {
   enum { rows = 16 * M };
   struct alignas(16) Shared { // two steps: one is computed while the next one comes
     A a[2][depth][rows + margin], b[2][depth][cols + margin];
   };
   Shared &s;
-  A sum[M][8];
+  Run<A> sums[M][2];
 
   __device__ Tile(Shared &s) : s(s) {
-    for (int i = 0; i < M; i++)
-      for (int j = 0; j < 8; j++) sum[i][j] = 0;
+#pragma unroll
+    for (int i = 0; i < 8 * M; i++) sums[i / 8][i / 4 % 2].v[i % 4] = 0;
   }
+  __device__ A sum(int i, int j) const { return sums[i][j / 4].v[j % 4]; }
   __device__ A *a(int step, int k) { return s.a[step % 2][k]; }
   __device__ A *b(int step, int k) { return s.b[step % 2][k]; }
   // row and col are where this thread's sums lie in the tile.
@@ -49,7 +57,7 @@ template <class A, int M> struct Tile {
 #pragma unroll
       for (int i = 0; i < M; i++)
 #pragma unroll
-        for (int j = 0; j < 8; j++) sum[i][j] = muladd(x[i / 4].v[i % 4], y[j / 4].v[j % 4], sum[i][j]);
+        for (int j = 0; j < 2; j++) muladd(x[i / 4].v[i % 4], y[j], sums[i][j]);
     }
   }
 };
@@ -83,13 +91,16 @@ __device__ inline Axis backwardAxis(const Conv &v, i64 in, i64 out, i64 kernel, 
   return a;
 }
 
+// divide is quick for numbers of 32 bits, which nearly all are.
+__device__ inline i64 divide(i64 a, i64 b) { return (a | b) >> 32 == 0 ? (i64)((unsigned)a / (unsigned)b) : a / b; }
+
 // Pixel is a place in one of several images.
 struct Pixel {
   i64 image;
   int row, col;
   __device__ Pixel(i64 i, i64 rows, i64 cols) {
-    i64 line = i / cols;
-    image = line / rows, row = (int)(line - image * rows), col = (int)(i - line * cols);
+    i64 line = divide(i, cols);
+    image = divide(line, rows), row = (int)(line - image * rows), col = (int)(i - line * cols);
   }
 };
 
@@ -131,7 +142,7 @@ __device__ inline void images(const Conv &v, const T *source, const T *weight, c
   auto tap = [&](i64 k) {
     Tap t = {-1, 0, 0, 0};
     if (k < products) {
-      i64 plane = k / taps, i = k % taps / w.taps, j = k % w.taps;
+      i64 plane = divide(k, taps), rest = k - plane * taps, i = divide(rest, w.taps), j = rest - i * w.taps;
       t.weight = plane * planeWeights + (h.tap + i * h.tapStep) * v.kw + w.tap + j * w.tapStep;
       t.plane = plane * h.size * w.size;
       t.row = (int)(i * h.fromTap), t.col = (int)(j * w.fromTap);
@@ -193,7 +204,7 @@ __device__ inline void images(const Conv &v, const T *source, const T *weight, c
 #pragma unroll
     for (int i = 0; i < M; i++) {
       i64 m = firstRow + Block::row(i);
-      if (m < channels) store(to + m * lines * columns, tile.sum[i][j] + (bias ? load(bias + group * channels + m) : A(0)));
+      if (m < channels) store(to + m * lines * columns, tile.sum(i, j) + (bias ? load(bias + group * channels + m) : A(0)));
     }
   }
 }
@@ -288,63 +299,53 @@ __device__ inline void weights(const Conv &v, const T *x, const T *dy, T *dw, Ac
     for (int j = 0; j < 8; j++) {
       i64 n = firstCol + Block::col(j), at = (group * channels + m) * columns + n;
       if (m >= channels || n >= columns) continue;
-      if (parts == 1) store(dw + at, tile.sum[i][j]);
-      else work[at] = tile.sum[i][j];
+      if (parts == 1) store(dw + at, tile.sum(i, j));
+      else work[at] = tile.sum(i, j);
     }
   }
 }
 
-// plane and pixel are what a thread of the kernels below computes: pieces blocks take one
-// plane of so many pixels.
-struct One {
-  i64 plane;
-  int row, col;
-  bool none;
-  __device__ One(i64 rows, i64 cols, unsigned pieces) {
-    plane = blockIdx.x / pieces;
-    unsigned at = blockIdx.x % pieces * blockDim.x + threadIdx.x;
-    none = at >= (unsigned)(rows * cols);
-    row = (int)(at / (unsigned)cols), col = (int)(at % (unsigned)cols);
-  }
-};
+// The kernels below have a thread for each result, the next ones without tiles.
 
 template <class T>
-__device__ inline void direct(const Conv &v, const T *x, const T *w, const T *bias, T *y, int pieces) {
-  One at(v.oh, v.ow, pieces);
-  if (at.none) return;
-  i64 inside = v.c / v.groups, o = at.plane % v.o, n = at.plane / v.o, group = o / (v.o / v.groups);
+__device__ inline void direct(const Conv &v, const T *x, const T *w, const T *bias, T *y) {
+  i64 at = index(), inside = v.c / v.groups;
+  if (at >= v.n * v.o * v.oh * v.ow) return;
+  Pixel p(at, v.oh, v.ow);
+  i64 n = divide(p.image, v.o), o = p.image - n * v.o, group = divide(o, v.o / v.groups);
   Acc<T> sum = 0;
   x += (n * v.groups + group) * inside * v.h * v.w, w += o * inside * v.window();
   for (i64 c = 0; c < inside; c++, x += v.h * v.w)
     for (int i = 0; i < v.kh; i++) {
-      int row = (int)(at.row * v.stride - v.pad + i * v.dilation);
+      int row = (int)(p.row * v.stride - v.pad + i * v.dilation);
       for (int j = 0; j < v.kw; j++, w++) {
-        int col = (int)(at.col * v.stride - v.pad + j * v.dilation);
+        int col = (int)(p.col * v.stride - v.pad + j * v.dilation);
         if (row >= 0 && row < v.h && col >= 0 && col < v.w) sum = muladd(load(w), load(x + row * v.w + col), sum);
       }
     }
-  store(y + at.plane * v.oh * v.ow + at.row * v.ow + at.col, bias ? sum + load(bias + o) : sum);
+  store(y + at, bias ? sum + load(bias + o) : sum);
 }
 
 template <class T>
-__device__ inline void directData(const Conv &v, const T *dy, const T *w, T *dx, int pieces) {
-  One at(v.h, v.w, pieces);
-  if (at.none) return;
-  i64 inside = v.c / v.groups, outside = v.o / v.groups, c = at.plane % v.c, n = at.plane / v.c, group = c / inside;
+__device__ inline void directData(const Conv &v, const T *dy, const T *w, T *dx) {
+  i64 at = index(), inside = v.c / v.groups, outside = v.o / v.groups;
+  if (at >= v.n * v.c * v.h * v.w) return;
+  Pixel p(at, v.h, v.w);
+  i64 n = divide(p.image, v.c), c = p.image - n * v.c, group = divide(c, inside);
   Acc<T> sum = 0;
-  dy += (n * v.groups + group) * outside * v.oh * v.ow, w += (group * outside * inside + c % inside) * v.window();
+  dy += (n * v.groups + group) * outside * v.oh * v.ow, w += (group * outside * inside + c - group * inside) * v.window();
   int stride = (int)v.stride;
   for (i64 o = 0; o < outside; o++, dy += v.oh * v.ow, w += inside * v.window())
     for (int i = 0; i < v.kh; i++) {
-      int row = (int)(at.row + v.pad - i * v.dilation);
+      int row = (int)(p.row + v.pad - i * v.dilation);
       if (row < 0 || row % stride != 0 || row / stride >= v.oh) continue;
       for (int j = 0; j < v.kw; j++) {
-        int col = (int)(at.col + v.pad - j * v.dilation);
+        int col = (int)(p.col + v.pad - j * v.dilation);
         if (col < 0 || col % stride != 0 || col / stride >= v.ow) continue;
         sum = muladd(load(w + i * v.kw + j), load(dy + row / stride * v.ow + col / stride), sum);
       }
     }
-  store(dx + at.plane * v.h * v.w + at.row * v.w + at.col, sum);
+  store(dx + at, sum);
 }
 
 // directWeights has a block for each weight, whose threads take pixels in turn.
@@ -371,15 +372,18 @@ __device__ inline void directWeights(const Conv &v, const T *x, const T *dy, T *
   if (threadIdx.x == 0) store(dw + blockIdx.x, sum);
 }
 
+// Two blocks share a processor, but of float64.
+#define TILED(T) KERNEL __launch_bounds__(256, sizeof(T) == 8 ? 1 : 2)
+
 #define CONV(T, suffix)                                                                                              \
-  KERNEL conv64##suffix(Conv v, const T *x, const T *w, const T *bias, T *y) { images<T, 4, true>(v, x, w, bias, y); } \
-  KERNEL conv128##suffix(Conv v, const T *x, const T *w, const T *bias, T *y) { images<T, 8, true>(v, x, w, bias, y); } \
-  KERNEL conv_data64##suffix(Conv v, const T *dy, const T *w, T *dx) { images<T, 4, false>(v, dy, w, 0, dx); }       \
-  KERNEL conv_data128##suffix(Conv v, const T *dy, const T *w, T *dx) { images<T, 8, false>(v, dy, w, 0, dx); }      \
-  KERNEL conv_weights64##suffix(Conv v, const T *x, const T *dy, T *dw, Acc<T> *work, i64 parts) {                   \
+  TILED(T) conv64##suffix(Conv v, const T *x, const T *w, const T *bias, T *y) { images<T, 4, true>(v, x, w, bias, y); } \
+  TILED(T) conv128##suffix(Conv v, const T *x, const T *w, const T *bias, T *y) { images<T, 8, true>(v, x, w, bias, y); } \
+  TILED(T) conv_data64##suffix(Conv v, const T *dy, const T *w, T *dx) { images<T, 4, false>(v, dy, w, 0, dx); }       \
+  TILED(T) conv_data128##suffix(Conv v, const T *dy, const T *w, T *dx) { images<T, 8, false>(v, dy, w, 0, dx); }      \
+  TILED(T) conv_weights64##suffix(Conv v, const T *x, const T *dy, T *dw, Acc<T> *work, i64 parts) {                   \
     weights<T, 4>(v, x, dy, dw, work, parts);                                                                        \
   }                                                                                                                  \
-  KERNEL conv_weights128##suffix(Conv v, const T *x, const T *dy, T *dw, Acc<T> *work, i64 parts) {                  \
+  TILED(T) conv_weights128##suffix(Conv v, const T *x, const T *dy, T *dw, Acc<T> *work, i64 parts) {                  \
     weights<T, 8>(v, x, dy, dw, work, parts);                                                                        \
   }                                                                                                                  \
   /* conv_sum adds up the parts of each weight, in their order. */                                                   \
@@ -390,11 +394,11 @@ __device__ inline void directWeights(const Conv &v, const T *x, const T *dy, T *
       store(dw + i, sum);                                                                                            \
     }                                                                                                                \
   }                                                                                                                  \
-  KERNEL conv_direct##suffix(Conv v, const T *x, const T *w, const T *bias, T *y, i64 pieces) {                      \
-    direct(v, x, w, bias, y, (int)pieces);                                                                           \
+  KERNEL conv_direct##suffix(Conv v, const T *x, const T *w, const T *bias, T *y) {                      \
+    direct(v, x, w, bias, y);                                                                           \
   }                                                                                                                  \
-  KERNEL conv_direct_data##suffix(Conv v, const T *dy, const T *w, T *dx, i64 pieces) {                              \
-    directData(v, dy, w, dx, (int)pieces);                                                                           \
+  KERNEL conv_direct_data##suffix(Conv v, const T *dy, const T *w, T *dx) {                              \
+    directData(v, dy, w, dx);                                                                           \
   }                                                                                                                  \
   KERNEL conv_direct_weights##suffix(Conv v, const T *x, const T *dy, T *dw) { directWeights(v, x, dy, dw); }
 FLOATS(CONV)
