@@ -1,0 +1,194 @@
+//go:build cuda
+
+package cuda
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/snug-ml/snug/internal/driver"
+	_ "github.com/snug-ml/snug/internal/host"
+)
+
+// agreement runs kernels here and on the host.
+type agreement struct {
+	t    *testing.T
+	dev  driver.Device
+	mem  []byte
+	used int
+	rnd  *rand.Rand
+}
+
+func newAgreement(t *testing.T) *agreement {
+	d, err := Open(0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	mem, err := d.Memory().Map(64 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &agreement{t: t, dev: d, mem: mem, rnd: rand.New(rand.NewPCG(1, 2))}
+}
+
+// array is a contiguous one on the host with values from fn, or normal ones.
+func (g *agreement) array(dtype driver.DType, shape []int, fn func() float64) driver.Array {
+	if fn == nil {
+		fn = g.rnd.NormFloat64
+	}
+	n := driver.Numel(shape)
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = fn()
+	}
+	from := driver.Array{Type: driver.Float64, Shape: shape, Strides: driver.RowMajor(shape), Data: driver.Bytes(v)}
+	to := driver.Array{Type: dtype, Shape: shape, Strides: from.Strides, Data: make([]byte, n*dtype.Size())}
+	k, err := driver.Find("cast", driver.Float64, "cpu")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	k.Run(&driver.Args{In: []driver.Array{from}, Out: []driver.Array{to}, Threads: 1})
+	return to
+}
+
+// clone copies an array's memory, to the device where there is one.
+func (g *agreement) clone(a driver.Array, away bool) driver.Array {
+	if !away {
+		a.Data = slices.Clone(a.Data)
+		return a
+	}
+	dst := g.take(len(a.Data))
+	if err := g.dev.Upload(dst, a.Data); err != nil {
+		g.t.Fatal(err)
+	}
+	a.Data = dst
+	return a
+}
+
+func (g *agreement) take(n int) []byte {
+	at := g.used
+	g.used += (n + 255) &^ 255
+	return g.mem[at : at+n : at+n]
+}
+
+// run compares all outputs after a kernel. Where an input and an output have the same
+// memory, so they have on the device.
+func (g *agreement) run(name string, tol float64, a driver.Args) {
+	g.t.Helper()
+	g.runFirst(name, len(a.Out), tol, a)
+}
+
+// runFirst compares the first outputs only; the others are scratch.
+func (g *agreement) runFirst(name string, outputs int, tol float64, a driver.Args) {
+	g.t.Helper()
+	g.used = 0
+	first := a.Out[0].Type
+	if len(a.In) > 0 {
+		first = a.In[0].Type
+	}
+	var outs [2][]driver.Array
+	for i, backend := range []string{"cpu", "cuda"} {
+		k, err := driver.Find(name, first, backend)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		b := driver.Args{F: a.F, Key: a.Key, Threads: 2}
+		for _, x := range a.Out {
+			b.Out = append(b.Out, g.clone(x, i == 1))
+		}
+		for _, x := range a.In {
+			same := slices.IndexFunc(a.Out, func(o driver.Array) bool { return len(x.Data) > 0 && len(o.Data) > 0 && &o.Data[0] == &x.Data[0] })
+			if y := x; same >= 0 {
+				y.Data = b.Out[same].Data
+				b.In = append(b.In, y)
+			} else {
+				b.In = append(b.In, g.clone(x, i == 1))
+			}
+		}
+		work := 0
+		if k.Workspace != nil {
+			work = int(k.Workspace(&b))
+		}
+		if b.Work = make([]byte, work); i == 1 {
+			b.Work, b.Queue = g.take(work), g.dev.Queue()
+		}
+		k.Run(&b)
+		if b.Err != nil {
+			g.t.Fatal(b.Err)
+		}
+		if i == 1 {
+			for j, x := range b.Out {
+				b.Out[j].Data = make([]byte, len(x.Data))
+				if err := g.dev.Download(b.Out[j].Data, x.Data); err != nil {
+					g.t.Fatal(err)
+				}
+			}
+		}
+		outs[i] = b.Out
+	}
+	for j := range outputs { // between the elements of a view, too
+		want, got := floatsOf(outs[0][j]), floatsOf(outs[1][j])
+		for i := range want {
+			near := math.Abs(got[i]-want[i]) <= tol*max(1, math.Abs(want[i])) || got[i] == want[i] || got[i] != got[i] && want[i] != want[i]
+			if !near {
+				g.t.Errorf("%s of %s %v, output %d of %s %v: element %d is %v, %v on the host",
+					name, first, describe(a.In), j, a.Out[j].Type, a.Out[j].Shape, i, got[i], want[i])
+				break
+			}
+		}
+	}
+}
+
+func describe(a []driver.Array) string {
+	var s []string
+	for _, a := range a {
+		s = append(s, fmt.Sprint(a.Type, a.Shape, a.Strides))
+	}
+	return strings.Join(s, ", ")
+}
+
+// floatsOf is all of an array's memory.
+func floatsOf(a driver.Array) []float64 {
+	v := make([]float64, len(a.Data)/a.Type.Size())
+	a.Shape, a.Strides = []int{len(v)}, []int{1}
+	driver.GatherFloat(v, &a)
+	return v
+}
+
+// tolerance is of one rounding to a type, and of functions that differ in the last bits.
+func tolerance(t driver.DType) float64 {
+	return map[driver.DType]float64{driver.Float32: 4e-6, driver.Float64: 1e-13, driver.BFloat16: 1.0 / 128, driver.Float16: 1.0 / 1024}[t]
+}
+
+// transposed is an array of that shape whose dimensions lie the other way round.
+func (g *agreement) transposed(dtype driver.DType, shape []int, fn func() float64) driver.Array {
+	back := slices.Clone(shape)
+	slices.Reverse(back)
+	a := g.array(dtype, back, fn)
+	slices.Reverse(a.Strides)
+	a.Shape = shape
+	return a
+}
+
+// shifted is one that begins in the middle of its memory.
+func (g *agreement) shifted(dtype driver.DType, n int, fn func() float64) driver.Array {
+	a := g.array(dtype, []int{n + 1}, fn)
+	a.Shape, a.Data = []int{n}, a.Data[dtype.Size():]
+	return a
+}
+
+// window is some columns of a wider array.
+func (g *agreement) window(dtype driver.DType, rows, cols int) driver.Array {
+	a := g.array(dtype, []int{rows, 2 * cols}, nil)
+	a.Shape = []int{rows, cols}
+	return a
+}
