@@ -3,6 +3,7 @@ package snug
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,23 +152,21 @@ func (p *Param) near(t *Tensor) (a driver.Array, free func(), err error) {
 	return a, free, err
 }
 
-// stream is a copy of streamed state to the card or, out, from it.
+// stream is a copy between the host and the card or, out, the other way; it comes after what
+// was queued before it, and before what is queued next.
 func (d *Device) stream(dst, src []byte, out bool) error {
+	n := min(len(dst), len(src))
 	if d.card == nil {
-		copy(dst, src)
+		copy(dst[:n], src)
 		return nil
 	}
-	return d.card.Start(dst[:min(len(dst), len(src))], src[:min(len(dst), len(src))], out, nil).Join()
+	return d.card.Start(dst[:n], src[:n], out, nil).Join()
 }
 
-// updatesOnHost reports whether the CPU updates p, as something is on the host that does
+// updatesOnHost reports whether the CPU updates p: where its state is on the host and does
 // not come to the device for it.
 func (p *Param) updatesOnHost(states []*Param) bool {
-	on := p.st.absent()
-	for _, q := range states {
-		on = on || q.st.absent() && !q.streamed
-	}
-	return on && p.dev.apart
+	return p.dev.apart && slices.ContainsFunc(states, func(q *Param) bool { return q.st.absent() && !q.streamed })
 }
 
 // launchOnHost runs a kernel of the CPU. on says where its arrays are, first Out and then
@@ -175,6 +174,9 @@ func (p *Param) updatesOnHost(states []*Param) bool {
 // are on the host.
 func (p *Param) launchOnHost(kernel string, a *driver.Args, on ...*storage) (err error) {
 	d := p.dev
+	if d.closed.Load() {
+		return errClosed
+	}
 	k, err := driver.Find(kernel, firstType(a), "cpu")
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", p.name, ErrDType, err)

@@ -340,6 +340,17 @@ func (r *run) bits(t testing.TB) (out []uint32) {
 	return append(out, uint32(r.rng.Position()))
 }
 
+// distance is that of two runs' values, relative to the second one's norm.
+func distance(a, b []uint32) float64 {
+	var diff, norm float64
+	for i := range b {
+		x, y := float64(math.Float32frombits(a[i])), float64(math.Float32frombits(b[i]))
+		diff += (x - y) * (x - y)
+		norm += y * y
+	}
+	return math.Sqrt(diff / norm)
+}
+
 func differ(a, b []uint32) (n int) {
 	if len(a) != len(b) {
 		return max(len(a), len(b))

@@ -311,7 +311,12 @@ func TestOffloadState(t *testing.T) {
 			if stage := d.Categories[memory.Workspace]; (stage == 2*32*32*4) != (at == offload.Streamed) {
 				t.Errorf("%v: a stage of %d bytes", at, stage)
 			}
-			if device == testdevice.Name && differ(want, r.bits(t)) != 0 {
+			if device != testdevice.Name {
+			} else if got := r.bits(t); at == offload.OnHost && device != "cpu" { // the CPU rounds in other places
+				if d := distance(got, want); !(d <= 1e-5) {
+					t.Errorf("%v: %g from the plain run", at, d)
+				}
+			} else if differ(want, got) != 0 {
 				t.Errorf("%v: other bits", at)
 			}
 			if err := errors.Join(r.o.Close(), nn.Close(r.m)); err != nil {

@@ -157,7 +157,7 @@ func (p *Param) array(st *storage) driver.Array {
 	switch {
 	case !p.dev.values:
 	case st.absent():
-		a.Data = st.away.Bytes() // the CPU's kernels reach it
+		a.Data = st.away.Bytes() // kernels reach it, a card's by way of the bus
 	default:
 		a.Data = st.mem.Bytes()
 	}
