@@ -94,9 +94,9 @@ __device__ inline void batchNormBackward(X x, X add, bool adds, X dy, X dx, X da
   typedef typename X::A A;
   for (Place at(n, c, inner); at.in(); at.next()) {
     const Channel<A> &k = table[at.channel];
-    A g = gradient(k, x, add, adds, dy, (A)limit, at.i);
-    if (wanted) dadd.put(at.i, g);
-    dx.put(at.i, k.scale * g + k.p * (x.get(at.i) - k.mean) + k.q);
+    A g = gradient(k, x, add, adds, dy, (A)limit, at.i), d = k.scale * g + k.p * (x.get(at.i) - k.mean) + k.q;
+    if (wanted) dadd.put(at.i, g); // where dy or what was added lies, maybe
+    dx.put(at.i, d);
   }
 }
 
