@@ -4,6 +4,7 @@ package driver
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"unsafe"
 )
@@ -121,6 +122,9 @@ func Find(name string, dtype DType, backend string) (Kernel, error) {
 	}
 	return Kernel{}, fmt.Errorf("no kernel %q of %s for %s", name, dtype, backend)
 }
+
+// Names are those of a backend's kernels.
+func Names(backend string) []string { return slices.Sorted(maps.Keys(table[backend])) }
 
 // Bytes is the memory of Go values, for kernels that write to the host.
 func Bytes[T Elem](v []T) []byte {
