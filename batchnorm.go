@@ -110,14 +110,18 @@ func normOp(name string, eps, most float64, batch bool) *Op {
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
 			d := make([]*Tensor, len(c.e.shapes))
-			in := saved(c, 5)
+			in := append(saved(c, 5), dy)
+			clamped := len(d) == 6 && most != 0
+			if clamped { // made again before there is more to hold
+				in = append(in, c.Saved("y"))
+			}
 			d[0], d[3], d[4] = c.New(dy.dtype, c.Shape(0)), c.New(in[3].dtype, c.Shape(3)), c.New(in[4].dtype, c.Shape(4))
-			in, out := append(in, dy), []*Tensor{d[0], d[3], d[4]}
-			if len(d) == 6 && most == 0 {
-				d[5] = dy
+			out := []*Tensor{d[0], d[3], d[4]}
+			if clamped {
+				d[5] = c.over(dy, dy)
+				out = append(out, d[5])
 			} else if len(d) == 6 {
-				d[5] = c.New(dy.dtype, c.Shape(5))
-				in, out = append(in, c.Saved("y")), append(out, d[5])
+				d[5] = dy
 			}
 			c.Launch("batch norm backward", []float64{eps, most, own}, out, in...)
 			return d

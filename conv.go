@@ -38,11 +38,13 @@ func (x *Tensor) Conv2D(w, bias Operand, c Conv2DConfig) *Tensor {
 		},
 		Backward: func(call *Call, dy *Tensor) []*Tensor {
 			d := make([]*Tensor, len(call.e.shapes))
+			if call.Needs(1) {
+				x := call.Saved("x")
+				call.give(1, call.Run("conv backward weights", call.Shape(1), c.numbers(), x, dy))
+				call.done(x)
+			}
 			if call.Needs(0) {
 				d[0] = call.Run("conv backward data", call.Shape(0), c.numbers(), dy, call.Saved("w"))
-			}
-			if call.Needs(1) {
-				d[1] = call.Run("conv backward weights", call.Shape(1), c.numbers(), call.Saved("x"), dy)
 			}
 			if len(d) == 3 && call.Needs(2) {
 				d[2] = call.sumOver(dy, []int{1}, []int{0, 2, 3}, call.Shape(2), 1)

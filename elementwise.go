@@ -13,7 +13,10 @@ func ofInput(name string, f ...float64) *Op {
 		},
 		Remake: func(c *Call) *Tensor { return run(c, c.Saved("x")) },
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.Run(name+" backward", dy.shape, f, c.Saved("x"), dy)}
+			x := c.Saved("x")
+			dx := c.over(dy, x)
+			c.Launch(name+" backward", f, []*Tensor{dx}, x, dy)
+			return []*Tensor{dx}
 		},
 	}
 }
@@ -21,7 +24,10 @@ func ofInput(name string, f ...float64) *Op {
 // ofResult makes one whose gradient needs the result alone, and its form in place.
 func ofResult(name string, f ...float64) (apart, inPlace *Op) {
 	back := func(c *Call, dy *Tensor) []*Tensor {
-		return []*Tensor{c.Run(name+" backward", dy.shape, f, c.Saved("y"), dy)}
+		y := c.Saved("y")
+		dx := c.over(dy, y)
+		c.Launch(name+" backward", f, []*Tensor{dx}, y, dy)
+		return []*Tensor{dx}
 	}
 	apart = &Op{
 		Name: name,

@@ -39,11 +39,13 @@ var linear = Op{
 	Backward: func(c *Call, dy *Tensor) []*Tensor {
 		d := make([]*Tensor, len(c.e.shapes))
 		dy = c.rows(dy)
+		if c.Needs(1) {
+			x := c.Saved("x")
+			c.give(1, c.matmul(c.transposed(dy), c.rows(x)))
+			c.done(x)
+		}
 		if c.Needs(0) {
 			d[0] = c.reshape(c.matmul(dy, c.Saved("w")), c.Shape(0))
-		}
-		if c.Needs(1) {
-			d[1] = c.matmul(c.transposed(dy), c.rows(c.Saved("x")))
 		}
 		if len(d) == 3 && c.Needs(2) {
 			d[2] = c.sumTo(dy, c.Shape(2))

@@ -11,6 +11,9 @@ func (x *Tensor) LogSoftmax(dim int) *Tensor { return x.softmax("log softmax", d
 func (x *Tensor) softmax(name string, dim int) *Tensor {
 	l, err := x.along(dim)
 	op, _ := inFull(ofResult(name, l.numbers()...))
+	op.Backward = func(c *Call, dy *Tensor) []*Tensor { // which reads a row before it writes it
+		return []*Tensor{c.Run(name+" backward", dy.shape, l.numbers(), c.Saved("y"), dy)}
+	}
 	op.Shape = func(in ...[]int) ([]int, error) { return in[0], err }
 	return Apply(op, x)
 }

@@ -33,9 +33,11 @@ func clampBackRow[T float32 | float64](f []float64, dst, y, dy, _ []T) {
 	}
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
-		if dst[i] = 0; lo < v && v < hi {
-			dst[i] = dy[i]
+		d := dy[i]
+		if !(lo < v && v < hi) {
+			d = 0
 		}
+		dst[i] = d
 	}
 }
 

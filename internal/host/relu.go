@@ -21,9 +21,11 @@ func reluRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
 // reluBackRow: y, dy.
 func reluBackRow(_ []float64, dst, y, dy, _ []float64) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
-	for i := range dst {
-		if dst[i] = 0; y[i] > 0 {
-			dst[i] = dy[i]
+	for i, v := range y {
+		d := dy[i]
+		if !(v > 0) {
+			d = 0
 		}
+		dst[i] = d
 	}
 }

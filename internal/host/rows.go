@@ -12,7 +12,7 @@ import (
 type number interface{ float32 | float64 | int64 }
 
 // row is an elementwise operation on runs of equal length: dst from x, y and z, those
-// not used nil. dst may be x. f are the kernel's numbers.
+// not used nil. dst may be one of them. f are the kernel's numbers.
 type row[T number] func(f []float64, dst, x, y, z []T)
 
 // elementwise registers an operation for all floats. Its inputs may be of any strides and
