@@ -16,11 +16,12 @@ import (
 
 // agreement runs kernels here and on the host.
 type agreement struct {
-	t    *testing.T
-	dev  driver.Device
-	mem  []byte
-	used int
-	rnd  *rand.Rand
+	t     *testing.T
+	dev   driver.Device
+	queue any
+	mem   []byte
+	used  int
+	rnd   *rand.Rand
 }
 
 func newAgreement(t *testing.T) *agreement {
@@ -37,7 +38,7 @@ func newAgreement(t *testing.T) *agreement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &agreement{t: t, dev: d, mem: mem, rnd: rand.New(rand.NewPCG(1, 2))}
+	return &agreement{t: t, dev: d, queue: d.Queue(), mem: mem, rnd: rand.New(rand.NewPCG(1, 2))}
 }
 
 // array is a contiguous one on the host with values from fn, or normal ones.
@@ -90,51 +91,8 @@ func (g *agreement) run(name string, tol float64, a driver.Args) {
 // runFirst compares the first outputs only; the others are scratch.
 func (g *agreement) runFirst(name string, outputs int, tol float64, a driver.Args) {
 	g.t.Helper()
-	g.used = 0
-	first := a.Out[0].Type
-	if len(a.In) > 0 {
-		first = a.In[0].Type
-	}
-	var outs [2][]driver.Array
-	for i, backend := range []string{"cpu", "cuda"} {
-		k, err := driver.Find(name, first, backend)
-		if err != nil {
-			g.t.Fatal(err)
-		}
-		b := driver.Args{F: a.F, Key: a.Key, Threads: 2}
-		for _, x := range a.Out {
-			b.Out = append(b.Out, g.clone(x, i == 1))
-		}
-		for _, x := range a.In {
-			same := slices.IndexFunc(a.Out, func(o driver.Array) bool { return len(x.Data) > 0 && len(o.Data) > 0 && &o.Data[0] == &x.Data[0] })
-			if y := x; same >= 0 {
-				y.Data = b.Out[same].Data
-				b.In = append(b.In, y)
-			} else {
-				b.In = append(b.In, g.clone(x, i == 1))
-			}
-		}
-		work := 0
-		if k.Workspace != nil {
-			work = int(k.Workspace(&b))
-		}
-		if b.Work = make([]byte, work); i == 1 {
-			b.Work, b.Queue = g.take(work), g.dev.Queue()
-		}
-		k.Run(&b)
-		if b.Err != nil {
-			g.t.Fatal(b.Err)
-		}
-		if i == 1 {
-			for j, x := range b.Out {
-				b.Out[j].Data = make([]byte, len(x.Data))
-				if err := g.dev.Download(b.Out[j].Data, x.Data); err != nil {
-					g.t.Fatal(err)
-				}
-			}
-		}
-		outs[i] = b.Out
-	}
+	first := firstType(&a)
+	outs := [2][]driver.Array{g.on("cpu", name, a), g.on("cuda", name, a)}
 	for j := range outputs { // between the elements of a view, too
 		want, got := floatsOf(outs[0][j]), floatsOf(outs[1][j])
 		for i := range want {
@@ -146,6 +104,57 @@ func (g *agreement) runFirst(name string, outputs int, tol float64, a driver.Arg
 			}
 		}
 	}
+}
+
+func firstType(a *driver.Args) driver.DType {
+	if len(a.In) > 0 {
+		return a.In[0].Type
+	}
+	return a.Out[0].Type
+}
+
+// on runs a kernel of a backend, and gives its outputs on the host.
+func (g *agreement) on(backend, name string, a driver.Args) []driver.Array {
+	g.t.Helper()
+	g.used = 0
+	away := backend == "cuda"
+	k, err := driver.Find(name, firstType(&a), backend)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	b := driver.Args{F: a.F, Key: a.Key, Threads: 2}
+	for _, x := range a.Out {
+		b.Out = append(b.Out, g.clone(x, away))
+	}
+	for _, x := range a.In {
+		same := slices.IndexFunc(a.Out, func(o driver.Array) bool { return len(x.Data) > 0 && len(o.Data) > 0 && &o.Data[0] == &x.Data[0] })
+		if y := x; same >= 0 {
+			y.Data = b.Out[same].Data
+			b.In = append(b.In, y)
+		} else {
+			b.In = append(b.In, g.clone(x, away))
+		}
+	}
+	work := 0
+	if k.Workspace != nil {
+		work = int(k.Workspace(&b))
+	}
+	if b.Work = make([]byte, work); away {
+		b.Work, b.Queue = g.take(work), g.queue
+	}
+	k.Run(&b)
+	if b.Err != nil {
+		g.t.Fatal(b.Err)
+	}
+	for j, x := range b.Out {
+		if away {
+			b.Out[j].Data = make([]byte, len(x.Data))
+			if err := g.dev.Download(b.Out[j].Data, x.Data); err != nil {
+				g.t.Fatal(err)
+			}
+		}
+	}
+	return b.Out
 }
 
 func describe(a []driver.Array) string {
