@@ -32,9 +32,14 @@ func outSize(in, k, s, p, d int) int {
 	return rest/s + 1
 }
 
+// isPointwise reports whether each pixel is on its own.
+func (cv Conv) isPointwise() bool {
+	return cv.KH == 1 && cv.KW == 1 && cv.SH == 1 && cv.SW == 1 && cv.PH == 0 && cv.PW == 0
+}
+
 // pointwise makes one long line of an image where each pixel is on its own.
 func (cv Conv) pointwise() Conv {
-	if cv.KH == 1 && cv.KW == 1 && cv.SH == 1 && cv.SW == 1 && cv.PH == 0 && cv.PW == 0 {
+	if cv.isPointwise() {
 		cv.H, cv.W = 1, cv.H*cv.W
 	}
 	return cv
@@ -156,7 +161,8 @@ type conv[T floating] struct {
 	strided   [2]int // distances of a sweep's lines and columns in the result
 	images    [][]T  // for each slot
 	results   [][]T  // for each slot, where a sweep's pixels aren't neighbours in the result
-	parts     int    // that the channels of a result are cut in
+	dense     []denseSlot[T]
+	parts     int // that the channels of a result are cut in
 }
 
 // An image has channels of lines of columns.
@@ -177,17 +183,19 @@ func newConvForward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 		return c
 	}
 	to, kernels := c.to, convKernelsOf[T]()
-	if cv.join(kernels.vector, c.to.channels, oh, ow) {
+	dense := cv.isPointwise() || kernels.dense(c.to.channels, oh, ow)
+	if !dense && cv.join(kernels.vector, c.to.channels, oh, ow) {
 		w = w.joined(ow, cv.KW)
 		to.lines, to.cols = 1, c.to.size()
 	}
-	c.from, c.direct = newPadding(cv.C/cv.G, h, w), cv.direct() && cv.G == 1
+	c.read(cv, newPadding(cv.C/cv.G, h, w))
 	s := newSweep[T](to, cv.G, cv.C/cv.G*cv.KH*cv.KW, a)
 	for k := range s.off {
 		s.off[k] = int32(c.from.meets(k/(cv.KH*cv.KW), k/cv.KW%cv.KH, k%cv.KW))
 		s.from[k] = int32(k)
 	}
 	s.row, s.group = s.k, c.to.channels*s.k
+	s.dense = dense && kernels.pack != nil
 	c.sweeps = []sweep[T]{s}
 	c.share(threads, a)
 	return c
@@ -203,12 +211,13 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 		return c
 	}
 	kernels := convKernelsOf[T]()
-	join := c.strided == [2]int{1, 1} && cv.join(kernels.vector, c.to.channels, cv.H, cv.W)
+	unstrided := c.strided == [2]int{1, 1}
+	join := unstrided && !cv.isPointwise() && !kernels.dense(c.to.channels, cv.H, cv.W) && cv.join(kernels.vector, c.to.channels, cv.H, cv.W)
 	if join {
 		w.pad = (cv.KW-1)*cv.DW - cv.PW
 		w = w.joined(cv.W, cv.KW)
 	}
-	c.from, c.direct = newPadding(cv.O/cv.G, h, w), cv.direct() && cv.G == 1
+	c.read(cv, newPadding(cv.O/cv.G, h, w))
 	for rh := range cv.SH {
 		for rw := range cv.SW {
 			u, lines := phaseRange(cv.H, cv.SH, cv.PH, rh)
@@ -248,6 +257,7 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 				s.from[i] = int32(o*c.to.channels*s.row + k)
 				i++
 			}
+			s.dense = kernels.pack != nil && s.k > 0 && (cv.isPointwise() || !join && kernels.dense(c.to.channels, lines, cols))
 			c.sweeps = append(c.sweeps, s)
 		}
 	}
@@ -255,10 +265,37 @@ func newConvBackward[T floating](cv Conv, threads int, a *arena) *conv[T] {
 	return c
 }
 
+// read says how images are read.
+func (c *conv[T]) read(cv Conv, from padding) {
+	c.from, c.direct = from, cv.direct() && cv.G == 1
+	if cv.isPointwise() && convKernelsOf[T]().pack != nil {
+		c.direct, c.from.plane = true, from.image.size()
+	}
+}
+
+// inPlace reports whether images are packed where they are.
+func (c *conv[T]) inPlace() bool { return c.direct && c.sweeps[0].dense }
+
+// sweep runs one for some images.
+func (c *conv[T]) sweep(s *sweep[T], slot, group, p0, p1, images, tiles int, src, dst []T, add bool) {
+	if s.dense {
+		s.runDense(&c.dense[slot], group, p0, p1, images, c.from.w.size, c.distance, s.distance, src, dst, add)
+	} else {
+		s.run(group, p0, p1, src, dst, s.tiles[tiles], add)
+	}
+}
+
 // share shares the work out: the images, together with what each thread needs.
 func (c *conv[T]) share(threads int, a *arena) {
 	pixels := c.to.size() / (c.strided[0] * c.strided[1])
-	c.together = min(c.n, max(1, fewPixels/max(1, pixels), fewValues/c.from.len()))
+	few := fewPixels
+	for i := range c.sweeps {
+		if c.sweeps[i].dense {
+			few = denseLanes
+		}
+	}
+	c.together = min(c.n, max(1, few/max(1, pixels), fewValues/c.from.len()))
+	c.together = (c.n + (c.n+c.together-1)/c.together - 1) / ((c.n + c.together - 1) / c.together) // evenly
 	tasks := (c.n + c.together - 1) / c.together * c.groups
 	c.parts = 1
 	if tasks < threads {
@@ -266,7 +303,7 @@ func (c *conv[T]) share(threads int, a *arena) {
 	}
 	c.distance = c.from.len()
 	if c.direct {
-		c.distance = c.from.image.len()
+		c.distance = c.groups * c.from.image.len()
 	}
 	most := 0
 	for i := range c.sweeps {
@@ -276,12 +313,22 @@ func (c *conv[T]) share(threads int, a *arena) {
 			distance = s.to.len()
 			most = max(most, c.together*distance)
 		}
+		s.distance = distance
+		if s.dense {
+			s.makeDense(c.together, a)
+			continue
+		}
 		for j, n := range []int{c.together, c.n % c.together} {
 			s.tiles[j] = s.tilesOf(n, c.from.w.size, c.distance, distance, a)
 		}
 	}
 	for range min(threads, tasks*c.parts) {
-		c.images = append(c.images, take[T](a, c.together*c.from.len()))
+		size := c.together * c.from.len()
+		if c.inPlace() {
+			size = 0
+		}
+		c.images = append(c.images, take[T](a, size))
+		c.dense = append(c.dense, newDenseSlot(c.sweeps, a))
 		c.results = append(c.results, take[T](a, most))
 	}
 }
@@ -310,7 +357,7 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 		tiles = 1
 	}
 	src, size := x[(n*c.groups+group)*c.from.image.len():], c.to.size()
-	if !c.direct || len(src) < images*c.distance+slack {
+	if !c.inPlace() && (!c.direct || len(src) < images*c.distance+slack) {
 		from := src
 		src = c.images[slot]
 		for i := range images {
@@ -335,7 +382,7 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 	}
 	if unstrided {
 		s := &c.sweeps[0]
-		s.run(group, p0, p1, src, dst, s.tiles[tiles], bias != nil)
+		c.sweep(s, slot, group, p0, p1, images, tiles, src, dst, bias != nil)
 		return
 	}
 	for j := range c.sweeps {
@@ -343,7 +390,7 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 		if s.k == 0 {
 			continue
 		}
-		s.run(group, p0, p1, src, c.results[slot], s.tiles[tiles], false)
+		c.sweep(s, slot, group, p0, p1, images, tiles, src, c.results[slot], false)
 		for i := range images {
 			for r := r0; r < r1; r++ {
 				from := c.results[slot][i*s.to.len()+r*s.to.size():][:s.to.size()]

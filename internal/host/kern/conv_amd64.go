@@ -15,7 +15,7 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
-	}, nil},
+	}, nil, nil},
 	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
 			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
@@ -24,7 +24,7 @@ var convLevels = [avx512bf16 + 1]any{
 		tilesX16[rows](len(off), &w[0], &src[0], &dst[0], &off[0], ldc*4, number(add), &tiles[0].src, len(tiles))
 	}, func(x, dy []float32, off []int32, sums []float32, tiles []tile) {
 		convDots9x16(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
-	}, []int{1: 11, 2: 11, 3: 9, 4: 7}, func(vectors, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
+	}, []int{1: 11, 2: 11, 3: 9, 4: 6}, func(vectors, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX16[vectors][len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
 	}, &winoKernels{
 		input: func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int) {
@@ -42,6 +42,8 @@ var convLevels = [avx512bf16 + 1]any{
 		weightsBack: func(n int, src []float32, width, frequency int, dst []float32) {
 			winoWeightsBackx16(n, &src[0], width*4, frequency*4, &dst[0])
 		},
+	}, func(src []float32, off []int32, segments []segment, dst []float32, pitch int) {
+		convPackx16(len(off), &src[0], &off[0], &segments[0].src, len(segments), &dst[0], pitch*4)
 	}},
 }
 
@@ -70,8 +72,7 @@ var (
 			convWeights7x2x16, convWeights8x2x16, convWeights9x2x16, convWeights10x2x16, convWeights11x2x16},
 		{nil, convWeights1x3x16, convWeights2x3x16, convWeights3x3x16, convWeights4x3x16, convWeights5x3x16, convWeights6x3x16,
 			convWeights7x3x16, convWeights8x3x16, convWeights9x3x16},
-		{nil, convWeights1x4x16, convWeights2x4x16, convWeights3x4x16, convWeights4x4x16, convWeights5x4x16, convWeights6x4x16,
-			convWeights7x4x16},
+		{nil, convWeights1x4x16, convWeights2x4x16, convWeights3x4x16, convWeights4x4x16, convWeights5x4x16, convWeights6x4x16},
 	}
 )
 

@@ -319,11 +319,6 @@ func convWeights5x4x16(lines int, width int, x *float32, pitch int, off *int32, 
 //go:noescape
 func convWeights6x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
 
-// convWeights7x4x16 computes 7 taps of 64 channels.
-//
-//go:noescape
-func convWeights7x4x16(lines int, width int, x *float32, pitch int, off *int32, b *float32, c *float32)
-
 // convNinex8 computes one channel of 9 weights.
 //
 //go:noescape
@@ -378,6 +373,11 @@ func gatherLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int
 //
 //go:noescape
 func scatterLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
+
+// convPackx16 packs n segments of each of k weights.
+//
+//go:noescape
+func convPackx16(k int, src *float32, off *int32, segments *int32, n int, dst *float32, dp int)
 
 // winoInputx16 transforms n tiles of each channel: 16 results, fp bytes apart.
 //

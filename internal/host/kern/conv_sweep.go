@@ -9,18 +9,22 @@ const (
 
 // A sweep computes, at each pixel of to, Σ_k w[i, k] · src[pixel + off[k]] for all channels i of a group.
 type sweep[T floating] struct {
-	to     image // the pixels
-	k      int
-	packed []T       // for each group, block of k, panel of channels, and k: one weight a channel
-	off    []int32   // where each weight's value is
-	from   []int32   // where each weight is, from the first of its channel
-	row    int       // distance of the channels' weights
-	group  int       // and of the groups'
-	tiles  [2][]tile // of as many images as are taken together, and of those that are left over
-	at     int       // where the first pixel is in the result
-	blocks int
-	panels int
-	groups int
+	to        image // the pixels
+	k         int
+	packed    []T       // for each group, block of k, panel of channels, and k: one weight a channel
+	off       []int32   // where each weight's value is
+	from      []int32   // where each weight is, from the first of its channel
+	row       int       // distance of the channels' weights
+	group     int       // and of the groups'
+	tiles     [2][]tile // of as many images as are taken together, and of those that are left over
+	at        int       // where the first pixel is in the result
+	blocks    int
+	panels    int
+	groups    int
+	dense     bool    // pixels are packed
+	lanes     int     // of a block of them
+	distance  int     // from one image to the next in what it writes
+	packedOff []int32 // where each weight's packed values are
 }
 
 func newSweep[T floating](to image, groups, k int, a *arena) sweep[T] {

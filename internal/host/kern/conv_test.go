@@ -208,22 +208,45 @@ func TestConvRandomShapes(t *testing.T) {
 	})
 }
 
+// Shapes of ResNet-18 (CIFAR stem), ResNet-50 and MobileNetV2, at the batches of docs/speed.md.
 func BenchmarkConv(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		Conv
 	}{
-		{"64x32", square(32, 64, 32, 32, 64, 3, 1, 1, 1, 1)},
-		{"128x16", square(32, 128, 16, 16, 128, 3, 1, 1, 1, 1)},
-		{"256x8", square(32, 256, 8, 8, 256, 3, 1, 1, 1, 1)},
-		{"512x4", square(32, 512, 4, 4, 512, 3, 1, 1, 1, 1)},
-		{"3to64", square(32, 3, 32, 32, 64, 3, 1, 1, 1, 1)},
-		{"stem", square(8, 3, 112, 112, 64, 7, 2, 3, 1, 1)},
-		{"1x1", square(32, 128, 16, 16, 128, 1, 1, 0, 1, 1)},
-		{"stride2", square(32, 64, 32, 32, 128, 3, 2, 1, 1, 1)},
-		{"16x28", square(64, 16, 28, 28, 16, 3, 1, 1, 1, 1)},
-		{"depthwise", square(32, 64, 32, 32, 64, 3, 1, 1, 1, 64)},
-		{"depthwise7", square(32, 192, 7, 7, 192, 3, 1, 1, 1, 192)},
+		{"r18-stem", square(32, 3, 32, 32, 64, 3, 1, 1, 1, 1)},
+		{"r18-64x32", square(32, 64, 32, 32, 64, 3, 1, 1, 1, 1)},
+		{"r18-128x16", square(32, 128, 16, 16, 128, 3, 1, 1, 1, 1)},
+		{"r18-256x8", square(32, 256, 8, 8, 256, 3, 1, 1, 1, 1)},
+		{"r18-512x4", square(32, 512, 4, 4, 512, 3, 1, 1, 1, 1)},
+		{"r18-64x32-s2", square(32, 64, 32, 32, 128, 3, 2, 1, 1, 1)},
+		{"r18-256x8-s2", square(32, 256, 8, 8, 512, 3, 2, 1, 1, 1)},
+		{"r50-stem", square(4, 3, 224, 224, 64, 7, 2, 3, 1, 1)},
+		{"r50-64x56", square(4, 64, 56, 56, 64, 3, 1, 1, 1, 1)},
+		{"r50-128x28", square(4, 128, 28, 28, 128, 3, 1, 1, 1, 1)},
+		{"r50-256x14", square(4, 256, 14, 14, 256, 3, 1, 1, 1, 1)},
+		{"r50-512x7", square(4, 512, 7, 7, 512, 3, 1, 1, 1, 1)},
+		{"r50-256x28-s2", square(4, 256, 28, 28, 256, 3, 2, 1, 1, 1)},
+		{"r50-64to256x56", square(4, 64, 56, 56, 256, 1, 1, 0, 1, 1)},
+		{"r50-256to64x56", square(4, 256, 56, 56, 64, 1, 1, 0, 1, 1)},
+		{"r50-512to128x28", square(4, 512, 28, 28, 128, 1, 1, 0, 1, 1)},
+		{"r50-256to1024x14", square(4, 256, 14, 14, 1024, 1, 1, 0, 1, 1)},
+		{"r50-1024to256x14", square(4, 1024, 14, 14, 256, 1, 1, 0, 1, 1)},
+		{"r50-512to2048x7", square(4, 512, 7, 7, 2048, 1, 1, 0, 1, 1)},
+		{"r50-2048to512x7", square(4, 2048, 7, 7, 512, 1, 1, 0, 1, 1)},
+		{"r50-512to1024x28-s2", square(4, 512, 28, 28, 1024, 1, 2, 0, 1, 1)},
+		{"m2-32x112-dw", square(8, 32, 112, 112, 32, 3, 1, 1, 1, 32)},
+		{"m2-96x112-dw-s2", square(8, 96, 112, 112, 96, 3, 2, 1, 1, 96)},
+		{"m2-144x56-dw", square(8, 144, 56, 56, 144, 3, 1, 1, 1, 144)},
+		{"m2-192x28-dw", square(8, 192, 28, 28, 192, 3, 1, 1, 1, 192)},
+		{"m2-192x28-dw-s2", square(8, 192, 28, 28, 192, 3, 2, 1, 1, 192)},
+		{"m2-384x14-dw", square(8, 384, 14, 14, 384, 3, 1, 1, 1, 384)},
+		{"m2-960x7-dw", square(8, 960, 7, 7, 960, 3, 1, 1, 1, 960)},
+		{"m2-16to96x112", square(8, 16, 112, 112, 96, 1, 1, 0, 1, 1)},
+		{"m2-96to24x56", square(8, 96, 56, 56, 24, 1, 1, 0, 1, 1)},
+		{"m2-144to24x56", square(8, 144, 56, 56, 24, 1, 1, 0, 1, 1)},
+		{"m2-64to384x14", square(8, 64, 14, 14, 384, 1, 1, 0, 1, 1)},
+		{"m2-160to960x7", square(8, 160, 7, 7, 960, 1, 1, 0, 1, 1)},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
 		nx, nw, ny := c.sizes()
@@ -231,17 +254,18 @@ func BenchmarkConv(b *testing.B) {
 		dx, dw := make([]float32, nx), make([]float32, nw)
 		flop := 2 * float64(ny) * float64(c.C/c.G*c.KH*c.KW)
 		for _, threads := range []int{1, 2} {
-			for p, f := range map[Pass]func([]byte){
-				Forward:         func(work []byte) { ConvForward(threads, c.Conv, x, w, nil, y, work) },
-				BackwardData:    func(work []byte) { ConvBackwardData(threads, c.Conv, y, w, dx, work) },
-				BackwardWeights: func(work []byte) { ConvBackwardWeights(threads, c.Conv, x, y, dw, work) },
+			for p, f := range []func([]byte){
+				func(work []byte) { ConvForward(threads, c.Conv, x, w, nil, y, work) },
+				func(work []byte) { ConvBackwardData(threads, c.Conv, y, w, dx, work) },
+				func(work []byte) { ConvBackwardWeights(threads, c.Conv, x, y, dw, work) },
 			} {
 				b.Run(fmt.Sprintf("%s/%s/T%d", c.name, []string{"forward", "data", "weights"}[p], threads), func(b *testing.B) {
-					work := make([]byte, ConvWorkspace(driver.Float32, c.Conv, p, threads))
+					work := make([]byte, ConvWorkspace(driver.Float32, c.Conv, Pass(p), threads))
 					for b.Loop() {
 						f(work)
 					}
 					b.ReportMetric(flop*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+					b.ReportMetric(4*float64(nx+ny+nw)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
 					b.ReportMetric(float64(len(work)), "work-B")
 				})
 			}

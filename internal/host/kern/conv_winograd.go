@@ -44,7 +44,6 @@ type winoTiles struct {
 	th, tw         int // tiles of an image
 	lines, blocks  int // lines of tiles of a block
 	pitch          int // lanes of a channel's tiles in a block
-	frequency      int // distance of the 16 values of a tile
 }
 
 func newWinoTiles(n, groups, channels, h, w, oh, ow, ph, pw int) winoTiles {

@@ -43,7 +43,7 @@ func main() {
 	for n := 1; n <= 6; n++ {
 		avx2.weightTile(n, 2)
 	}
-	for vectors, most := range []int{1: 11, 2: 11, 3: 9, 4: 7} {
+	for vectors, most := range []int{1: 11, 2: 11, 3: 9, 4: 6} {
 		for n := 1; n <= most; n++ {
 			avx512.weightTile(n, vectors)
 		}
@@ -57,6 +57,7 @@ func main() {
 	gatherLines()
 	scatterLines()
 	wideLines()
+	convPack()
 	winograd()
 	Generate()
 }
@@ -253,6 +254,9 @@ func (s set) weightTile(taps, vectors int) {
 	XORQ(at, at)
 	last := len(s.v)
 	sums, pixels, channels := s.v[:vectors*taps], s.v[last-2:], s.v[last-2-vectors:last-2]
+	if len(sums)+len(channels)+len(pixels) > last {
+		panic("too few registers")
+	}
 	s.clear(sums)
 	Label("line")
 	Load(Param("width"), n)

@@ -106,3 +106,54 @@ func wideLines() {
 		VMOVUPS(z[0], reg.K3, Mem{Base: dst, Disp: 64})
 	})
 }
+
+// convPack writes the kernel that brings the values of k weights side by side: those of some segments of pixels, which
+// are a place in the source, a lane of the result and a number. The results of a weight are dp bytes apart.
+func convPack() {
+	avx512.kernel("convPack", "func(k int, src *float32, off *int32, segments *int32, n int, dst *float32, dp int)",
+		"packs n segments of each of k weights.")
+	k, src, off, segments, n, dst, dp := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.R10, reg.RDI, reg.RDX
+	base, from, to, left, t := reg.RBX, reg.R11, reg.R12, reg.R13, reg.RAX
+	z := avx512.v
+	Load(Param("k"), k)
+	Load(Param("src"), src)
+	Load(Param("off"), off)
+	Load(Param("dst"), dst)
+	Load(Param("dp"), dp)
+	Label("weight")
+	MOVLQSX(Mem{Base: off}, t)
+	LEAQ(Mem{Base: src, Index: t, Scale: 4}, base)
+	Load(Param("segments"), segments)
+	Load(Param("n"), n)
+	Label("segment")
+	MOVLQSX(Mem{Base: segments}, t)
+	LEAQ(Mem{Base: base, Index: t, Scale: 4}, from)
+	MOVLQSX(Mem{Base: segments, Disp: 4}, t)
+	LEAQ(Mem{Base: dst, Index: t, Scale: 4}, to)
+	MOVLQSX(Mem{Base: segments, Disp: 8}, left)
+	SUBQ(Imm(16), left)
+	JL(LabelRef("rest"))
+	Label("vector")
+	VMOVUPS(Mem{Base: from}, z[0])
+	VMOVUPS(z[0], Mem{Base: to})
+	ADDQ(Imm(64), from)
+	ADDQ(Imm(64), to)
+	SUBQ(Imm(16), left)
+	JGE(LabelRef("vector"))
+	Label("rest")
+	ADDQ(Imm(16), left)
+	JE(LabelRef("next"))
+	lanesMask(left, t, reg.K1)
+	VMOVUPS_Z(Mem{Base: from}, reg.K1, z[0])
+	VMOVUPS(z[0], reg.K1, Mem{Base: to})
+	Label("next")
+	ADDQ(Imm(12), segments)
+	DECQ(n)
+	JNE(LabelRef("segment"))
+	ADDQ(Imm(4), off)
+	ADDQ(dp, dst)
+	DECQ(k)
+	JNE(LabelRef("weight"))
+	VZEROUPPER()
+	RET()
+}
