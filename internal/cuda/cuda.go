@@ -6,6 +6,7 @@ package cuda
 
 import (
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"github.com/snug-ml/snug/internal/driver"
@@ -47,12 +48,17 @@ func register(name string, types []driver.DType, k driver.Kernel) {
 // threads is how many one block has, where the kernel does not say otherwise.
 const threads = 256
 
+// launches are kept: a kernel's start allocates nothing.
+var launches = sync.Pool{New: func() any { return &Launch{Params: make([]uint64, 0, 128), Starts: make([]int, 0, 32)} }}
+
 // launch runs a kernel on a's queue. A parameter is an int (long in C), int32, float32,
 // float64, uint64, bool (int), *driver.Array (its first element; nil: null),
 // []byte, layout or operand (struct Layout and struct Operand of common.cuh), or the
 // words of another struct.
 func launch(a *driver.Args, module, function string, grid, block [3]int, shared int, params ...any) {
-	l := &Launch{Module: module, Function: function, Grid: grid, Block: block, Shared: shared}
+	l := launches.Get().(*Launch)
+	defer launches.Put(l)
+	*l = Launch{Module: module, Function: function, Grid: grid, Block: block, Shared: shared, Params: l.Params[:0], Starts: l.Starts[:0]}
 	for _, p := range params {
 		l.Starts = append(l.Starts, len(l.Params))
 		switch p := p.(type) {
@@ -61,7 +67,11 @@ func launch(a *driver.Args, module, function string, grid, block [3]int, shared 
 		case int32:
 			l.Params = append(l.Params, uint64(uint32(p)))
 		case bool:
-			l.Params = append(l.Params, map[bool]uint64{true: 1}[p])
+			one := uint64(0)
+			if p {
+				one = 1
+			}
+			l.Params = append(l.Params, one)
 		case float32:
 			l.Params = append(l.Params, uint64(f32bits(p)))
 		case float64:
@@ -77,13 +87,13 @@ func launch(a *driver.Args, module, function string, grid, block [3]int, shared 
 		case []byte:
 			l.Params = append(l.Params, address(p))
 		case layout:
-			l.Params = append(l.Params, p.words()...)
+			l.Params = p.append(l.Params)
 		case operand:
-			l.Params = append(l.Params, p.words()...)
+			l.Params = p.append(l.Params)
 		case []uint64:
 			l.Params = append(l.Params, p...)
 		default:
-			panic(fmt.Sprintf("cuda: %s has a parameter of type %T", function, p))
+			panic("cuda: " + function + " has a parameter of a type that no kernel takes") // naming it would have all of them allocated
 		}
 	}
 	started(a, a.Queue.(Queue).Launch(l))
@@ -131,8 +141,10 @@ func layoutOf(a *driver.Array, shape []int) layout {
 	return l
 }
 
-func (l layout) words() []uint64 {
-	w := []uint64{uint64(l.rank)}
+func (l layout) words() []uint64 { return l.append(nil) }
+
+func (l layout) append(w []uint64) []uint64 {
+	w = append(w, uint64(l.rank))
 	for _, d := range l.shape {
 		w = append(w, uint64(d))
 	}
@@ -156,9 +168,11 @@ func operandOf(a *driver.Array, shape []int) operand {
 	return operand{a, layoutOf(a, shape)}
 }
 
-func (o operand) words() []uint64 {
+func (o operand) append(w []uint64) []uint64 {
 	if o.array == nil {
-		return append([]uint64{0, 0}, o.layout.words()...)
+		w = append(w, 0, 0)
+	} else {
+		w = append(w, address(o.array.Data), uint64(o.array.Type))
 	}
-	return append([]uint64{address(o.array.Data), uint64(o.array.Type)}, o.layout.words()...)
+	return o.layout.append(w)
 }
