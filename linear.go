@@ -41,7 +41,9 @@ var linear = Op{
 		dy = c.rows(dy)
 		if c.Needs(1) {
 			x := c.Saved("x")
-			c.give(1, c.matmul(c.transposed(dy), c.rows(x)))
+			rows := c.rows(x)
+			c.give(1, c.matmul(c.transposed(dy), rows))
+			c.done(rows)
 			c.done(x)
 		}
 		if c.Needs(0) {
