@@ -33,6 +33,7 @@ type Device struct {
 	events                   events
 	bounce                   bounce
 	reservations             reservations
+	blas                     blas
 }
 
 // Open takes the card of a number.
@@ -129,6 +130,7 @@ func (d *Device) Wait() error {
 
 func (d *Device) Close() error {
 	if err := d.Wait(); err == nil {
+		d.blas.close(d)
 		err = d.do(func() error {
 			var err error
 			for i := range d.streams {

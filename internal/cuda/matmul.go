@@ -72,13 +72,16 @@ func (p *product) splits() int {
 	return max(1, (p.k+p.segment()-1)/p.segment())
 }
 
-// parts is the workspace for the segments' sums.
+// parts is the workspace for the segments' sums, or for cuBLAS.
 func (p *product) parts(a *driver.Args) int64 {
-	splits := p.splits()
-	if splits == 1 {
-		return 0
+	var bytes int64
+	if splits := p.splits(); splits > 1 {
+		bytes = int64(splits*driver.Numel(p.lead)*p.m*p.n) * int64(wide(a.Out[0].Type).Size())
 	}
-	return int64(splits*driver.Numel(p.lead)*p.m*p.n) * int64(wide(a.Out[0].Type).Size())
+	if p.large() {
+		bytes = max(bytes, largeWork)
+	}
+	return bytes
 }
 
 // wide is the type that floats are computed in.
@@ -110,6 +113,9 @@ func multiply(a *driver.Args, p product, add bool) {
 	if len(a.In) == 3 {
 		b := driver.Expand(&a.In[2], []int{p.n})
 		bias, stride = &b, b.Strides[0]
+	}
+	if p.byLibrary(a, bias, add) {
+		return
 	}
 	words := []uint64{uint64(p.m), uint64(p.n), uint64(p.k), uint64(batch), uint64(p.segment()), uint64(splits), uint64(p.ld), 0}
 	if add {

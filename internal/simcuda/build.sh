@@ -1,7 +1,7 @@
 #!/bin/bash
 # build.sh DIR: makes DIR/libcuda.so.1, a stand-in for NVIDIA's driver, and DIR/kernels.so,
 # the project's kernels compiled for the host. Needs g++ and no CUDA toolkit. Compiles
-# only what changed.
+# only what changed. DIR/libraries gets the stand-ins of NVIDIA's libraries.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$(cd "${KERNELS:-$here/../cuda/kernels}" && pwd)
@@ -69,6 +69,12 @@ done
 if [ "${#todo[@]}" != 0 ] || [ ! -e libcuda.so.1 ]; then
   compile "${todo[@]}"
   link libcuda.so.1 -Wl,-soname,libcuda.so.1 "${o[@]}" -ldl -lpthread
+fi
+
+if stale obj/cublas.o; then
+  compile "driver cublas"
+  mkdir -p libraries
+  link libraries/libcublas.so.12 -Wl,-soname,libcublas.so.12 obj/cublas.o libcuda.so.1
 fi
 
 todo=() o=(obj/block.o)

@@ -2,6 +2,7 @@
 // the names that it has.
 #include "sim.h"
 #include "block.h"
+#include "enqueue.h"
 #include "simcuda.h"
 #undef threadIdx
 #undef blockIdx
@@ -275,6 +276,18 @@ API cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
       return (CUresult)CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     return run(k, {gx, gy, gz}, {bx, by, bz}, shared, args);
+  });
+  return CUDA_SUCCESS;
+}
+
+API simcuda_enqueue(void *handle, const char *what, void (*fn)(void *), void *arg) {
+  ENTER;
+  Stream *s;
+  TRY(streamOf(handle, &s));
+  std::string name = what;
+  push(s, [=] {
+    say("%s", name.c_str());
+    return guarded([=] { fn(arg); }, name.c_str());
   });
   return CUDA_SUCCESS;
 }
