@@ -27,6 +27,10 @@ func cudaNumber(kind string) (n int, ok bool) {
 	return n, ok && err == nil && n >= 0
 }
 
+// Devices describes the CUDA devices that Open finds in this build, and says for what they
+// need where it was looked, and what was found.
+func Devices() (found, looked []string) { return cuda.Cards(), cuda.Looked() }
+
 // dryBytes is the limit where there is no card that has one.
 const dryBytes = 1 << 40
 

@@ -12,3 +12,6 @@ import (
 func Open(int) (driver.Device, error) {
 	return nil, fmt.Errorf("no CUDA device: %s", looked())
 }
+
+// Cards are none.
+func Cards() []string { return nil }

@@ -28,7 +28,7 @@ type Flags struct {
 
 // Register declares the flags with the values in f as defaults.
 func (f *Flags) Register(fs *flag.FlagSet) {
-	fs.StringVar(&f.Device, "device", cmp.Or(f.Device, "cpu"), "`name` of what to train on; dry:cpu predicts the memory of one step")
+	fs.StringVar(&f.Device, "device", cmp.Or(f.Device, "cpu"), "`name` of what to train on: cpu, or cuda:0 in a build with -tags cuda; dry:cpu and dry:cuda:0 predict the memory of one step")
 	fs.IntVar(&f.Epochs, "epochs", f.Epochs, "passes over the training set")
 	fs.IntVar(&f.Batch, "batch", f.Batch, "samples in one step")
 	fs.IntVar(&f.Accumulate, "accumulate", cmp.Or(f.Accumulate, 1), "micro-batches that a step is cut into: less memory, the same step")
