@@ -24,13 +24,12 @@ type Mat[T any] struct {
 // An element of a product is summed in blocks of the depth, each in order, whatever the path its operands take: so
 // its bits depend neither on the number of threads nor on what other rows and columns there are.
 const (
-	gemmDepth = 384  // a strip of either operand stays in the first-level cache
-	gemmRows  = 768  // packed at a time
-	gemmCols  = 1024 // packed at a time
-	gemmSlack = 8    // elements after a panel that packing it may write
-	gemmGroup = 16   // panels each way that one goroutine takes at a time, at most
-	gemmAll   = 32   // panels of rows, that stay in the second-level cache
-	panelCols = 32   // of b, at most
+	gemmDepth = 512     // a panel of either operand stays in the first two levels of the cache,
+	gemmBlock = 3 << 16 // elements of a, packed at a time, in the second
+	gemmCols  = 1024    // packed at a time
+	gemmSlack = 8       // elements after a panel that packing it may write
+	gemmGroup = 16      // panels each way that one goroutine takes at a time, at most
+	panelCols = 32      // of b, at most
 
 	gemmSmall = 48 * 48 * 48 // up to here a second thread costs more than it brings, as does packing a
 	gemmFew   = 64           // columns for which packing a costs more than it brings
@@ -102,9 +101,9 @@ func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
 	if m*n == 0 {
 		return g
 	}
-	g.rows = evenly(m, gemmRows, 1)
-	g.cols = evenly(n, gemmCols, panelCols)
 	g.deep = evenly(g.k, gemmDepth, 4)
+	g.rows = evenly(m, gemmBlock/max(g.deep, 64), 1)
+	g.cols = evenly(n, gemmCols, panelCols)
 	if g.half() || !g.small() {
 		g.pa = take[F](a, g.rows*g.deep+(g.rows+3)/4*gemmSlack)
 	}
@@ -213,16 +212,12 @@ func (s *gemmStep[T, F]) begin(acc, bias bool) {
 
 // split groups panels: large groups read each packed panel from the cache more often, small ones share out better.
 func (s *gemmStep[T, F]) split(threads int) {
-	s.rowGroup, s.colGroup = min(s.rowPanels, gemmGroup), min(s.colPanels, gemmGroup)
-	few := s.rowPanels <= gemmAll
-	if few { // a panel of columns is packed, met with all rows and forgotten
-		s.rowGroup = s.rowPanels
-	}
+	s.rowGroup, s.colGroup = s.rowPanels, min(s.colPanels, gemmGroup) // a panel of columns is packed, meets all rows, is forgotten
 	if threads == 1 {
 		return
 	}
 	for s.tasks() < 4*threads && s.rowGroup*s.colGroup > 4 {
-		if s.colGroup >= s.rowGroup || s.colGroup > 1 && few {
+		if s.colGroup > 1 {
 			s.colGroup = (s.colGroup + 1) / 2
 		} else {
 			s.rowGroup = (s.rowGroup + 1) / 2

@@ -4946,20 +4946,24 @@ done:
 	RET
 
 // func gemmF32z1x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z1x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z1
@@ -5000,7 +5004,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5015,21 +5018,26 @@ store:
 	RET
 
 // func gemmF32z1x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z1x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z2
@@ -5080,7 +5088,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5097,21 +5104,27 @@ store:
 	RET
 
 // func gemmF32z2x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z2x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z2
@@ -5162,7 +5175,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5181,23 +5193,31 @@ store:
 	RET
 
 // func gemmF32z2x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z2x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z4
@@ -5263,7 +5283,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5286,22 +5305,30 @@ store:
 	RET
 
 // func gemmF32z3x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z3x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z3
@@ -5362,7 +5389,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5385,25 +5411,36 @@ store:
 	RET
 
 // func gemmF32z3x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z3x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z6
@@ -5484,7 +5521,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5513,23 +5549,33 @@ store:
 	RET
 
 // func gemmF32z4x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z4x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z4
@@ -5600,7 +5646,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5627,27 +5672,41 @@ store:
 	RET
 
 // func gemmF32z4x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z4x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z8
@@ -5743,7 +5802,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5778,24 +5836,36 @@ store:
 	RET
 
 // func gemmF32z5x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z5x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z5
@@ -5876,7 +5946,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -5907,29 +5976,46 @@ store:
 	RET
 
 // func gemmF32z5x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z5x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z10
@@ -6040,7 +6126,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -6081,27 +6166,41 @@ store:
 	RET
 
 // func gemmF32z6x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z6x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z6
@@ -6197,7 +6296,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -6232,33 +6330,53 @@ store:
 	RET
 
 // func gemmF32z6x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z6x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z12
@@ -6389,7 +6507,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -6436,28 +6553,44 @@ store:
 	RET
 
 // func gemmF32z7x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z7x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z7
@@ -6563,7 +6696,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -6602,33 +6734,56 @@ store:
 	RET
 
 // func gemmF32z7x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z7x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z14
@@ -6660,7 +6815,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -6713,29 +6867,47 @@ store:
 	RET
 
 // func gemmF32z8x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z8x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z8
@@ -6851,7 +7023,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -6894,35 +7065,61 @@ store:
 	RET
 
 // func gemmF32z8x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z8x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z16
@@ -6957,7 +7154,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -7016,30 +7212,50 @@ store:
 	RET
 
 // func gemmF32z9x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z9x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z9
@@ -7165,7 +7381,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -7212,37 +7427,66 @@ store:
 	RET
 
 // func gemmF32z9x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z9x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z18
@@ -7280,7 +7524,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -7345,31 +7588,53 @@ store:
 	RET
 
 // func gemmF32z10x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z10x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z10
@@ -7505,7 +7770,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -7556,39 +7820,71 @@ store:
 	RET
 
 // func gemmF32z10x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z10x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z20
@@ -7629,7 +7925,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -7700,34 +7995,58 @@ store:
 	RET
 
 // func gemmF32z11x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z11x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z11
@@ -7878,7 +8197,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -7933,43 +8251,78 @@ store:
 	RET
 
 // func gemmF32z11x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z11x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z22
@@ -8014,7 +8367,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -8091,35 +8443,61 @@ store:
 	RET
 
 // func gemmF32z12x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z12x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z12
@@ -8280,7 +8658,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -8339,45 +8716,83 @@ store:
 	RET
 
 // func gemmF32z12x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z12x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z24
@@ -8425,7 +8840,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -8508,34 +8922,62 @@ store:
 	RET
 
 // func gemmF32z13x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z13x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z13
@@ -8572,7 +9014,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -8635,47 +9076,88 @@ store:
 	RET
 
 // func gemmF32z13x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z13x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z26
@@ -8726,7 +9208,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -8815,35 +9296,65 @@ store:
 	RET
 
 // func gemmF32z14x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z14x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z14
@@ -8882,7 +9393,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -8949,49 +9459,93 @@ store:
 	RET
 
 // func gemmF32z14x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z14x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
-	VPXORD Z26, Z26, Z26
-	VPXORD Z27, Z27, Z27
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z28
@@ -9045,7 +9599,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -9142,21 +9695,30 @@ store:
 // func gemmF32z1x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z1x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z6
@@ -9277,7 +9839,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -9304,27 +9865,43 @@ store:
 // func gemmF32z2x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z2x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z12
@@ -9480,7 +10057,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -9521,31 +10097,54 @@ store:
 // func gemmF32z3x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z3x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z18
@@ -9586,7 +10185,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -9641,37 +10239,67 @@ store:
 // func gemmF32z4x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF32z4x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z24
@@ -9719,7 +10347,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -9786,20 +10413,24 @@ store:
 	RET
 
 // func gemmF64z1x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z1x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z1
@@ -9840,7 +10471,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -9855,21 +10485,26 @@ store:
 	RET
 
 // func gemmF64z1x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z1x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z2
@@ -9920,7 +10555,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -9937,21 +10571,27 @@ store:
 	RET
 
 // func gemmF64z2x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z2x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z2
@@ -10002,7 +10642,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10021,23 +10660,31 @@ store:
 	RET
 
 // func gemmF64z2x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z2x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z4
@@ -10103,7 +10750,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10126,22 +10772,30 @@ store:
 	RET
 
 // func gemmF64z3x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z3x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z3
@@ -10202,7 +10856,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10225,25 +10878,36 @@ store:
 	RET
 
 // func gemmF64z3x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z3x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z6
@@ -10324,7 +10988,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10353,23 +11016,33 @@ store:
 	RET
 
 // func gemmF64z4x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z4x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z4
@@ -10440,7 +11113,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10467,27 +11139,41 @@ store:
 	RET
 
 // func gemmF64z4x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z4x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z8
@@ -10583,7 +11269,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10618,24 +11303,36 @@ store:
 	RET
 
 // func gemmF64z5x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z5x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z5
@@ -10716,7 +11413,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10747,29 +11443,46 @@ store:
 	RET
 
 // func gemmF64z5x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z5x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z10
@@ -10880,7 +11593,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -10921,27 +11633,41 @@ store:
 	RET
 
 // func gemmF64z6x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z6x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z6
@@ -11037,7 +11763,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -11072,33 +11797,53 @@ store:
 	RET
 
 // func gemmF64z6x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z6x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z12
@@ -11229,7 +11974,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -11276,28 +12020,44 @@ store:
 	RET
 
 // func gemmF64z7x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z7x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z7
@@ -11403,7 +12163,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -11442,33 +12201,56 @@ store:
 	RET
 
 // func gemmF64z7x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z7x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z14
@@ -11500,7 +12282,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -11553,29 +12334,47 @@ store:
 	RET
 
 // func gemmF64z8x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z8x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z8
@@ -11691,7 +12490,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -11734,35 +12532,61 @@ store:
 	RET
 
 // func gemmF64z8x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z8x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z16
@@ -11797,7 +12621,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -11856,30 +12679,50 @@ store:
 	RET
 
 // func gemmF64z9x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z9x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z9
@@ -12005,7 +12848,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -12052,37 +12894,66 @@ store:
 	RET
 
 // func gemmF64z9x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z9x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z18
@@ -12120,7 +12991,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -12185,31 +13055,53 @@ store:
 	RET
 
 // func gemmF64z10x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z10x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z10
@@ -12345,7 +13237,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -12396,39 +13287,71 @@ store:
 	RET
 
 // func gemmF64z10x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z10x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z20
@@ -12469,7 +13392,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -12540,34 +13462,58 @@ store:
 	RET
 
 // func gemmF64z11x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z11x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z11
@@ -12718,7 +13664,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -12773,43 +13718,78 @@ store:
 	RET
 
 // func gemmF64z11x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z11x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z22
@@ -12854,7 +13834,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -12931,35 +13910,61 @@ store:
 	RET
 
 // func gemmF64z12x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z12x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z12
@@ -13120,7 +14125,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -13179,45 +14183,83 @@ store:
 	RET
 
 // func gemmF64z12x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z12x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z24
@@ -13265,7 +14307,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -13348,34 +14389,62 @@ store:
 	RET
 
 // func gemmF64z13x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z13x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z13
@@ -13412,7 +14481,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -13475,47 +14543,88 @@ store:
 	RET
 
 // func gemmF64z13x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z13x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z26
@@ -13566,7 +14675,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -13655,35 +14763,65 @@ store:
 	RET
 
 // func gemmF64z14x1(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z14x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD.Z    (DI), K1, Z14
@@ -13722,7 +14860,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -13789,49 +14926,93 @@ store:
 	RET
 
 // func gemmF64z14x2(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z14x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
-	VPXORD Z26, Z26, Z26
-	VPXORD Z27, Z27, Z27
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z28
@@ -13885,7 +15066,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -13982,21 +15162,30 @@ store:
 // func gemmF64z1x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z1x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z6
@@ -14117,7 +15306,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -14144,27 +15332,43 @@ store:
 // func gemmF64z2x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z2x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPD      (DI), Z12
@@ -14320,7 +15524,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -14361,31 +15564,54 @@ store:
 // func gemmF64z3x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z3x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z18
@@ -14426,7 +15652,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -14481,37 +15706,67 @@ store:
 // func gemmF64z4x6(k int, a *float64, ars int, acs int, b *float64, bs int, c *float64, ldc int, d *float64, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmF64z4x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPD      (DI), Z24
@@ -14559,7 +15814,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -14626,20 +15880,24 @@ store:
 	RET
 
 // func gemmB16z1x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z1x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z1
@@ -14685,7 +15943,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -14700,21 +15957,26 @@ store:
 	RET
 
 // func gemmB16z1x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z1x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z2
@@ -14775,7 +16037,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -14792,21 +16053,27 @@ store:
 	RET
 
 // func gemmB16z2x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z2x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z2
@@ -14867,7 +16134,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -14886,23 +16152,31 @@ store:
 	RET
 
 // func gemmB16z2x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z2x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z4
@@ -14988,7 +16262,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15011,22 +16284,30 @@ store:
 	RET
 
 // func gemmB16z3x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z3x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z3
@@ -15102,7 +16383,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15125,25 +16405,36 @@ store:
 	RET
 
 // func gemmB16z3x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z3x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z6
@@ -15254,7 +16545,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15283,23 +16573,33 @@ store:
 	RET
 
 // func gemmB16z4x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z4x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z4
@@ -15390,7 +16690,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15417,27 +16716,41 @@ store:
 	RET
 
 // func gemmB16z4x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z4x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z8
@@ -15573,7 +16886,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15608,24 +16920,36 @@ store:
 	RET
 
 // func gemmB16z5x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z5x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z5
@@ -15731,7 +17055,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15762,29 +17085,46 @@ store:
 	RET
 
 // func gemmB16z5x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z5x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z10
@@ -15945,7 +17285,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -15986,27 +17325,41 @@ store:
 	RET
 
 // func gemmB16z6x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z6x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z6
@@ -16132,7 +17485,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -16167,33 +17519,53 @@ store:
 	RET
 
 // func gemmB16z6x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z6x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z12
@@ -16384,7 +17756,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -16431,28 +17802,44 @@ store:
 	RET
 
 // func gemmB16z7x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z7x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z7
@@ -16593,7 +17980,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -16632,33 +18018,56 @@ store:
 	RET
 
 // func gemmB16z7x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z7x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z14
@@ -16704,7 +18113,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -16757,29 +18165,47 @@ store:
 	RET
 
 // func gemmB16z8x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z8x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z8
@@ -16935,7 +18361,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -16978,35 +18403,61 @@ store:
 	RET
 
 // func gemmB16z8x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z8x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z16
@@ -17057,7 +18508,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -17116,30 +18566,50 @@ store:
 	RET
 
 // func gemmB16z9x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z9x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z9
@@ -17310,7 +18780,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -17357,37 +18826,66 @@ store:
 	RET
 
 // func gemmB16z9x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z9x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z18
@@ -17443,7 +18941,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -17508,31 +19005,53 @@ store:
 	RET
 
 // func gemmB16z10x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z10x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z10
@@ -17718,7 +19237,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -17769,39 +19287,71 @@ store:
 	RET
 
 // func gemmB16z10x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z10x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z20
@@ -17862,7 +19412,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -17933,34 +19482,58 @@ store:
 	RET
 
 // func gemmB16z11x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z11x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z11
@@ -18166,7 +19739,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -18221,43 +19793,78 @@ store:
 	RET
 
 // func gemmB16z11x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z11x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z22
@@ -18324,7 +19931,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -18401,35 +20007,61 @@ store:
 	RET
 
 // func gemmB16z12x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z12x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z12
@@ -18650,7 +20282,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -18709,45 +20340,83 @@ store:
 	RET
 
 // func gemmB16z12x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z12x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z24
@@ -18819,7 +20488,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -18902,34 +20570,62 @@ store:
 	RET
 
 // func gemmB16z13x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z13x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z13
@@ -18979,7 +20675,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -19042,47 +20737,88 @@ store:
 	RET
 
 // func gemmB16z13x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z13x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z26
@@ -19159,7 +20895,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -19248,35 +20983,65 @@ store:
 	RET
 
 // func gemmB16z14x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z14x1(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS.Z    (DI), K1, Z14
@@ -19329,7 +21094,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -19396,49 +21160,93 @@ store:
 	RET
 
 // func gemmB16z14x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z14x2(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	LEAQ   (SI)(R12*4), R8
-	ADDQ   R12, R8
-	LEAQ   (R8)(R12*4), R15
-	ADDQ   R12, R15
-	MOVL   mask+80(FP), AX
-	KMOVW  AX, K1
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
-	VPXORD Z24, Z24, Z24
-	VPXORD Z25, Z25, Z25
-	VPXORD Z26, Z26, Z26
-	VPXORD Z27, Z27, Z27
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	LEAQ       (SI)(R12*4), R8
+	ADDQ       R12, R8
+	LEAQ       (R8)(R12*4), R15
+	ADDQ       R12, R15
+	MOVL       mask+80(FP), AX
+	KMOVW      AX, K1
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	VPXORD     Z24, Z24, Z24
+	VPXORD     Z25, Z25, Z25
+	VPXORD     Z26, Z26, Z26
+	VPXORD     Z27, Z27, Z27
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z28
@@ -19520,7 +21328,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -19617,21 +21424,30 @@ store:
 // func gemmB16z1x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z1x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z6
@@ -19782,7 +21598,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -19809,27 +21624,43 @@ store:
 // func gemmB16z2x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z2x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	SUBQ   $0x04, CX
-	JL     rest
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	SUBQ       $0x04, CX
+	JL         rest
 
 loop:
 	VMOVUPS      (DI), Z12
@@ -20045,7 +21876,6 @@ single:
 
 done:
 	MOVQ   c+48(FP), AX
-	MOVQ   ldc+56(FP), BX
 	MOVQ   d+64(FP), R9
 	MOVQ   ldd+72(FP), R10
 	TESTQ  R9, R9
@@ -20086,31 +21916,54 @@ store:
 // func gemmB16z3x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z3x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z18
@@ -20169,7 +22022,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -20224,37 +22076,67 @@ store:
 // func gemmB16z4x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 // Requires: AVX, AVX512F, MMX+
 TEXT ·gemmB16z4x6(SB), NOSPLIT, $0-84
-	MOVQ   k+0(FP), CX
-	MOVQ   a+8(FP), SI
-	MOVQ   ars+16(FP), R12
-	MOVQ   acs+24(FP), R13
-	MOVQ   b+32(FP), DI
-	MOVQ   bs+40(FP), DX
-	LEAQ   (R12)(R12*2), R11
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-	VPXORD Z2, Z2, Z2
-	VPXORD Z3, Z3, Z3
-	VPXORD Z4, Z4, Z4
-	VPXORD Z5, Z5, Z5
-	VPXORD Z6, Z6, Z6
-	VPXORD Z7, Z7, Z7
-	VPXORD Z8, Z8, Z8
-	VPXORD Z9, Z9, Z9
-	VPXORD Z10, Z10, Z10
-	VPXORD Z11, Z11, Z11
-	VPXORD Z12, Z12, Z12
-	VPXORD Z13, Z13, Z13
-	VPXORD Z14, Z14, Z14
-	VPXORD Z15, Z15, Z15
-	VPXORD Z16, Z16, Z16
-	VPXORD Z17, Z17, Z17
-	VPXORD Z18, Z18, Z18
-	VPXORD Z19, Z19, Z19
-	VPXORD Z20, Z20, Z20
-	VPXORD Z21, Z21, Z21
-	VPXORD Z22, Z22, Z22
-	VPXORD Z23, Z23, Z23
+	MOVQ       k+0(FP), CX
+	MOVQ       a+8(FP), SI
+	MOVQ       ars+16(FP), R12
+	MOVQ       acs+24(FP), R13
+	MOVQ       b+32(FP), DI
+	MOVQ       bs+40(FP), DX
+	LEAQ       (R12)(R12*2), R11
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	VPXORD     Z12, Z12, Z12
+	VPXORD     Z13, Z13, Z13
+	VPXORD     Z14, Z14, Z14
+	VPXORD     Z15, Z15, Z15
+	VPXORD     Z16, Z16, Z16
+	VPXORD     Z17, Z17, Z17
+	VPXORD     Z18, Z18, Z18
+	VPXORD     Z19, Z19, Z19
+	VPXORD     Z20, Z20, Z20
+	VPXORD     Z21, Z21, Z21
+	VPXORD     Z22, Z22, Z22
+	VPXORD     Z23, Z23, Z23
+	MOVQ       c+48(FP), AX
+	MOVQ       ldc+56(FP), BX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 128(AX)
+	PREFETCHT1 192(AX)
+	PREFETCHT1 256(AX)
+	PREFETCHT1 320(AX)
+	ADDQ       BX, AX
 
 loop:
 	VMOVUPS      (DI), Z24
@@ -20326,7 +22208,6 @@ loop:
 	DECQ         CX
 	JNE          loop
 	MOVQ         c+48(FP), AX
-	MOVQ         ldc+56(FP), BX
 	MOVQ         d+64(FP), R9
 	MOVQ         ldd+72(FP), R10
 	TESTQ        R9, R9
@@ -20393,7 +22274,7 @@ store:
 	RET
 
 // func copyF32z1(k int, src *float32, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyF32z1(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20407,43 +22288,48 @@ TEXT ·copyF32z1(SB), NOSPLIT, $0-44
 	JL    rest
 
 loop:
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	SUBQ      $0x04, CX
-	JGE       loop
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	SUBQ       $0x04, CX
+	JGE        loop
 
 rest:
 	ADDQ $0x04, CX
 	JE   done
 
 single:
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      CX
-	JNE       single
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       CX
+	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func copyF32z2(k int, src *float32, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyF32z2(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20459,46 +22345,56 @@ TEXT ·copyF32z2(SB), NOSPLIT, $0-44
 	JL    rest
 
 loop:
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS.Z 64(SI), K2, Z2
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS.Z 64(SI), K2, Z2
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS.Z 64(SI), K2, Z2
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS.Z 64(SI), K2, Z2
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	SUBQ      $0x04, CX
-	JGE       loop
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	VMOVUPS    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	VMOVUPS    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	VMOVUPS    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	VMOVUPS    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	SUBQ       $0x04, CX
+	JGE        loop
 
 rest:
 	ADDQ $0x04, CX
 	JE   done
 
 single:
-	VMOVUPS.Z (SI), K1, Z0
-	VMOVUPS.Z 64(SI), K2, Z2
-	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      CX
-	JNE       single
+	VMOVUPS.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPS.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPS    Z0, K1, (DI)
+	VMOVUPS    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       CX
+	JNE        single
 
 done:
 	VZEROUPPER
@@ -20526,8 +22422,153 @@ TEXT ·columnsF32z(SB), NOSPLIT, $0-52
 	MOVQ    48(AX), R10
 	ADDQ    SI, R10
 	LEAQ    (DX)(DX*2), BX
+	CMPQ    CX, $0x04
+	JL      single
 
 loop:
+	VMOVUPS      (SI), X0
+	VMOVUPS      16(SI), X4
+	VMOVUPS      32(SI), X8
+	VMOVUPS      48(SI), X12
+	VINSERTF32X4 $0x01, (R8), Z0, Z0
+	VINSERTF32X4 $0x01, 16(R8), Z4, Z4
+	VINSERTF32X4 $0x01, 32(R8), Z8, Z8
+	VINSERTF32X4 $0x01, 48(R8), Z12, Z12
+	VINSERTF32X4 $0x02, (R9), Z0, Z0
+	VINSERTF32X4 $0x02, 16(R9), Z4, Z4
+	VINSERTF32X4 $0x02, 32(R9), Z8, Z8
+	VINSERTF32X4 $0x02, 48(R9), Z12, Z12
+	VINSERTF32X4 $0x03, (R10), Z0, Z0
+	VINSERTF32X4 $0x03, 16(R10), Z4, Z4
+	VINSERTF32X4 $0x03, 32(R10), Z8, Z8
+	VINSERTF32X4 $0x03, 48(R10), Z12, Z12
+	VMOVUPS      (SI)(R11*1), X1
+	VMOVUPS      16(SI)(R11*1), X5
+	VMOVUPS      32(SI)(R11*1), X9
+	VMOVUPS      48(SI)(R11*1), X13
+	VINSERTF32X4 $0x01, (R8)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x01, 16(R8)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x01, 32(R8)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x01, 48(R8)(R11*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R9)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x02, 16(R9)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x02, 32(R9)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x02, 48(R9)(R11*1), Z13, Z13
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x03, 16(R10)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x03, 32(R10)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x03, 48(R10)(R11*1), Z13, Z13
+	VMOVUPS      (SI)(R12*1), X2
+	VMOVUPS      16(SI)(R12*1), X6
+	VMOVUPS      32(SI)(R12*1), X10
+	VMOVUPS      48(SI)(R12*1), X14
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x01, 16(R8)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x01, 32(R8)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x01, 48(R8)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R9)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x02, 16(R9)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x02, 32(R9)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x02, 48(R9)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x03, 16(R10)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x03, 32(R10)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x03, 48(R10)(R12*1), Z14, Z14
+	VMOVUPS      (SI)(R13*1), X3
+	VMOVUPS      16(SI)(R13*1), X7
+	VMOVUPS      32(SI)(R13*1), X11
+	VMOVUPS      48(SI)(R13*1), X15
+	VINSERTF32X4 $0x01, (R8)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x01, 16(R8)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x01, 32(R8)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x01, 48(R8)(R13*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R9)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x02, 16(R9)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x02, 32(R9)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x02, 48(R9)(R13*1), Z15, Z15
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x03, 16(R10)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x03, 32(R10)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x03, 48(R10)(R13*1), Z15, Z15
+	VUNPCKLPS    Z1, Z0, Z20
+	VUNPCKHPS    Z1, Z0, Z21
+	VUNPCKLPS    Z3, Z2, Z22
+	VUNPCKHPS    Z3, Z2, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPERMPS      Z17, Z31, Z17
+	VPERMPS      Z18, Z31, Z18
+	VPERMPS      Z19, Z31, Z19
+	VMOVUPS      Z16, K1, (DI)
+	VMOVUPS      Z17, K1, (DI)(DX*1)
+	VMOVUPS      Z18, K1, (DI)(DX*2)
+	VMOVUPS      Z19, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z5, Z4, Z20
+	VUNPCKHPS    Z5, Z4, Z21
+	VUNPCKLPS    Z7, Z6, Z22
+	VUNPCKHPS    Z7, Z6, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPERMPS      Z17, Z31, Z17
+	VPERMPS      Z18, Z31, Z18
+	VPERMPS      Z19, Z31, Z19
+	VMOVUPS      Z16, K1, (DI)
+	VMOVUPS      Z17, K1, (DI)(DX*1)
+	VMOVUPS      Z18, K1, (DI)(DX*2)
+	VMOVUPS      Z19, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z9, Z8, Z20
+	VUNPCKHPS    Z9, Z8, Z21
+	VUNPCKLPS    Z11, Z10, Z22
+	VUNPCKHPS    Z11, Z10, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPERMPS      Z17, Z31, Z17
+	VPERMPS      Z18, Z31, Z18
+	VPERMPS      Z19, Z31, Z19
+	VMOVUPS      Z16, K1, (DI)
+	VMOVUPS      Z17, K1, (DI)(DX*1)
+	VMOVUPS      Z18, K1, (DI)(DX*2)
+	VMOVUPS      Z19, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z13, Z12, Z20
+	VUNPCKHPS    Z13, Z12, Z21
+	VUNPCKLPS    Z15, Z14, Z22
+	VUNPCKHPS    Z15, Z14, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPERMPS      Z17, Z31, Z17
+	VPERMPS      Z18, Z31, Z18
+	VPERMPS      Z19, Z31, Z19
+	VMOVUPS      Z16, K1, (DI)
+	VMOVUPS      Z17, K1, (DI)(DX*1)
+	VMOVUPS      Z18, K1, (DI)(DX*2)
+	VMOVUPS      Z19, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	SUBQ         $0x04, CX
+	CMPQ         CX, $0x04
+	JGE          loop
+
+single:
+	TESTQ        CX, CX
+	JE           done
 	VMOVUPS      (SI), X0
 	VINSERTF32X4 $0x01, (R8), Z0, Z0
 	VINSERTF32X4 $0x02, (R9), Z0, Z0
@@ -20544,34 +22585,36 @@ loop:
 	VINSERTF32X4 $0x01, (R8)(R13*1), Z3, Z3
 	VINSERTF32X4 $0x02, (R9)(R13*1), Z3, Z3
 	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
-	VUNPCKLPS    Z1, Z0, Z4
-	VUNPCKHPS    Z1, Z0, Z5
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z7
-	VUNPCKLPD    Z6, Z4, Z8
-	VUNPCKHPD    Z6, Z4, Z9
-	VUNPCKLPD    Z7, Z5, Z10
-	VUNPCKHPD    Z7, Z5, Z11
-	VPERMPS      Z8, Z31, Z8
-	VPERMPS      Z9, Z31, Z9
-	VPERMPS      Z10, Z31, Z10
-	VPERMPS      Z11, Z31, Z11
-	VMOVUPS      Z8, K1, (DI)
-	VMOVUPS      Z9, K1, (DI)(DX*1)
-	VMOVUPS      Z10, K1, (DI)(DX*2)
-	VMOVUPS      Z11, K1, (DI)(BX*1)
+	VUNPCKLPS    Z1, Z0, Z20
+	VUNPCKHPS    Z1, Z0, Z21
+	VUNPCKLPS    Z3, Z2, Z22
+	VUNPCKHPS    Z3, Z2, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPERMPS      Z17, Z31, Z17
+	VPERMPS      Z18, Z31, Z18
+	VPERMPS      Z19, Z31, Z19
+	VMOVUPS      Z16, K1, (DI)
+	VMOVUPS      Z17, K1, (DI)(DX*1)
+	VMOVUPS      Z18, K1, (DI)(DX*2)
+	VMOVUPS      Z19, K1, (DI)(BX*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x10, SI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         CX
-	JNE          loop
+	JMP          single
+
+done:
 	VZEROUPPER
 	RET
 
 // func copyF64z1(k int, src *float64, ss int, dst *float64, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyF64z1(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20585,43 +22628,48 @@ TEXT ·copyF64z1(SB), NOSPLIT, $0-44
 	JL    rest
 
 loop:
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	SUBQ      $0x04, CX
-	JGE       loop
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	SUBQ       $0x04, CX
+	JGE        loop
 
 rest:
 	ADDQ $0x04, CX
 	JE   done
 
 single:
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD   Z0, K1, (DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      CX
-	JNE       single
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       CX
+	JNE        single
 
 done:
 	VZEROUPPER
 	RET
 
 // func copyF64z2(k int, src *float64, ss int, dst *float64, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyF64z2(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20637,46 +22685,56 @@ TEXT ·copyF64z2(SB), NOSPLIT, $0-44
 	JL    rest
 
 loop:
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD.Z 64(SI), K2, Z2
-	VMOVUPD   Z0, K1, (DI)
-	VMOVUPD   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD.Z 64(SI), K2, Z2
-	VMOVUPD   Z0, K1, (DI)
-	VMOVUPD   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD.Z 64(SI), K2, Z2
-	VMOVUPD   Z0, K1, (DI)
-	VMOVUPD   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD.Z 64(SI), K2, Z2
-	VMOVUPD   Z0, K1, (DI)
-	VMOVUPD   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	SUBQ      $0x04, CX
-	JGE       loop
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	VMOVUPD    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	VMOVUPD    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	VMOVUPD    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	VMOVUPD    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	SUBQ       $0x04, CX
+	JGE        loop
 
 rest:
 	ADDQ $0x04, CX
 	JE   done
 
 single:
-	VMOVUPD.Z (SI), K1, Z0
-	VMOVUPD.Z 64(SI), K2, Z2
-	VMOVUPD   Z0, K1, (DI)
-	VMOVUPD   Z2, K2, 64(DI)
-	ADDQ      DX, SI
-	ADDQ      R8, DI
-	DECQ      CX
-	JNE       single
+	VMOVUPD.Z  (SI), K1, Z0
+	PREFETCHT0 (SI)(DX*8)
+	VMOVUPD.Z  64(SI), K2, Z2
+	PREFETCHT0 64(SI)(DX*8)
+	VMOVUPD    Z0, K1, (DI)
+	VMOVUPD    Z2, K2, 64(DI)
+	ADDQ       DX, SI
+	ADDQ       R8, DI
+	DECQ       CX
+	JNE        single
 
 done:
 	VZEROUPPER
@@ -20704,8 +22762,81 @@ TEXT ·columnsF64z(SB), NOSPLIT, $0-52
 	MOVQ    48(AX), R10
 	ADDQ    SI, R10
 	LEAQ    (DX)(DX*2), BX
+	CMPQ    CX, $0x04
+	JL      single
 
 loop:
+	VMOVUPS      (SI), X0
+	VMOVUPS      16(SI), X2
+	VMOVUPS      32(SI), X4
+	VMOVUPS      48(SI), X6
+	VINSERTF32X4 $0x01, (R8), Z0, Z0
+	VINSERTF32X4 $0x01, 16(R8), Z2, Z2
+	VINSERTF32X4 $0x01, 32(R8), Z4, Z4
+	VINSERTF32X4 $0x01, 48(R8), Z6, Z6
+	VINSERTF32X4 $0x02, (R9), Z0, Z0
+	VINSERTF32X4 $0x02, 16(R9), Z2, Z2
+	VINSERTF32X4 $0x02, 32(R9), Z4, Z4
+	VINSERTF32X4 $0x02, 48(R9), Z6, Z6
+	VINSERTF32X4 $0x03, (R10), Z0, Z0
+	VINSERTF32X4 $0x03, 16(R10), Z2, Z2
+	VINSERTF32X4 $0x03, 32(R10), Z4, Z4
+	VINSERTF32X4 $0x03, 48(R10), Z6, Z6
+	VMOVUPS      (SI)(R11*1), X1
+	VMOVUPS      16(SI)(R11*1), X3
+	VMOVUPS      32(SI)(R11*1), X5
+	VMOVUPS      48(SI)(R11*1), X7
+	VINSERTF32X4 $0x01, (R8)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x01, 16(R8)(R11*1), Z3, Z3
+	VINSERTF32X4 $0x01, 32(R8)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x01, 48(R8)(R11*1), Z7, Z7
+	VINSERTF32X4 $0x02, (R9)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x02, 16(R9)(R11*1), Z3, Z3
+	VINSERTF32X4 $0x02, 32(R9)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x02, 48(R9)(R11*1), Z7, Z7
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x03, 16(R10)(R11*1), Z3, Z3
+	VINSERTF32X4 $0x03, 32(R10)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x03, 48(R10)(R11*1), Z7, Z7
+	VUNPCKLPD    Z1, Z0, Z16
+	VUNPCKHPD    Z1, Z0, Z17
+	VPERMPD      Z16, Z31, Z16
+	VPERMPD      Z17, Z31, Z17
+	VMOVUPD      Z16, K1, (DI)
+	VMOVUPD      Z17, K1, (DI)(DX*1)
+	LEAQ         (DI)(DX*2), DI
+	VUNPCKLPD    Z3, Z2, Z16
+	VUNPCKHPD    Z3, Z2, Z17
+	VPERMPD      Z16, Z31, Z16
+	VPERMPD      Z17, Z31, Z17
+	VMOVUPD      Z16, K1, (DI)
+	VMOVUPD      Z17, K1, (DI)(DX*1)
+	LEAQ         (DI)(DX*2), DI
+	VUNPCKLPD    Z5, Z4, Z16
+	VUNPCKHPD    Z5, Z4, Z17
+	VPERMPD      Z16, Z31, Z16
+	VPERMPD      Z17, Z31, Z17
+	VMOVUPD      Z16, K1, (DI)
+	VMOVUPD      Z17, K1, (DI)(DX*1)
+	LEAQ         (DI)(DX*2), DI
+	VUNPCKLPD    Z7, Z6, Z16
+	VUNPCKHPD    Z7, Z6, Z17
+	VPERMPD      Z16, Z31, Z16
+	VPERMPD      Z17, Z31, Z17
+	VMOVUPD      Z16, K1, (DI)
+	VMOVUPD      Z17, K1, (DI)(DX*1)
+	LEAQ         (DI)(DX*2), DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	SUBQ         $0x04, CX
+	CMPQ         CX, $0x04
+	JGE          loop
+
+single:
+	TESTQ        CX, CX
+	JE           done
 	VMOVUPS      (SI), X0
 	VINSERTF32X4 $0x01, (R8), Z0, Z0
 	VINSERTF32X4 $0x02, (R9), Z0, Z0
@@ -20714,24 +22845,26 @@ loop:
 	VINSERTF32X4 $0x01, (R8)(R11*1), Z1, Z1
 	VINSERTF32X4 $0x02, (R9)(R11*1), Z1, Z1
 	VINSERTF32X4 $0x03, (R10)(R11*1), Z1, Z1
-	VUNPCKLPD    Z1, Z0, Z8
-	VUNPCKHPD    Z1, Z0, Z9
-	VPERMPD      Z8, Z31, Z8
-	VPERMPD      Z9, Z31, Z9
-	VMOVUPD      Z8, K1, (DI)
-	VMOVUPD      Z9, K1, (DI)(DX*1)
+	VUNPCKLPD    Z1, Z0, Z16
+	VUNPCKHPD    Z1, Z0, Z17
+	VPERMPD      Z16, Z31, Z16
+	VPERMPD      Z17, Z31, Z17
+	VMOVUPD      Z16, K1, (DI)
+	VMOVUPD      Z17, K1, (DI)(DX*1)
 	LEAQ         (DI)(DX*2), DI
 	ADDQ         $0x10, SI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         CX
-	JNE          loop
+	JMP          single
+
+done:
 	VZEROUPPER
 	RET
 
 // func copyB16z1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyB16z1(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20747,21 +22880,25 @@ TEXT ·copyB16z1(SB), NOSPLIT, $0-44
 loop:
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
@@ -20775,6 +22912,7 @@ rest:
 single:
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
@@ -20786,7 +22924,7 @@ done:
 	RET
 
 // func copyB16z2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyB16z2(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20804,32 +22942,40 @@ TEXT ·copyB16z2(SB), NOSPLIT, $0-44
 loop:
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPSLLD      $0x10, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPSLLD      $0x10, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPSLLD      $0x10, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPSLLD      $0x10, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -20844,8 +22990,10 @@ rest:
 single:
 	VPMOVZXWD.Z (SI), K1, Z0
 	VPSLLD      $0x10, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPSLLD      $0x10, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -20881,8 +23029,205 @@ TEXT ·columnsB16z(SB), NOSPLIT, $0-52
 	LEAQ       (DX)(DX*2), BX
 	VPTERNLOGD $0xff, Z30, Z30, Z30
 	VPSLLD     $0x10, Z30, Z30
+	CMPQ       CX, $0x04
+	JL         single
 
 loop:
+	VMOVUPS      (SI), X0
+	VMOVUPS      16(SI), X4
+	VMOVUPS      32(SI), X8
+	VMOVUPS      48(SI), X12
+	VINSERTF32X4 $0x01, (R8), Z0, Z0
+	VINSERTF32X4 $0x01, 16(R8), Z4, Z4
+	VINSERTF32X4 $0x01, 32(R8), Z8, Z8
+	VINSERTF32X4 $0x01, 48(R8), Z12, Z12
+	VINSERTF32X4 $0x02, (R9), Z0, Z0
+	VINSERTF32X4 $0x02, 16(R9), Z4, Z4
+	VINSERTF32X4 $0x02, 32(R9), Z8, Z8
+	VINSERTF32X4 $0x02, 48(R9), Z12, Z12
+	VINSERTF32X4 $0x03, (R10), Z0, Z0
+	VINSERTF32X4 $0x03, 16(R10), Z4, Z4
+	VINSERTF32X4 $0x03, 32(R10), Z8, Z8
+	VINSERTF32X4 $0x03, 48(R10), Z12, Z12
+	VMOVUPS      (SI)(R11*1), X1
+	VMOVUPS      16(SI)(R11*1), X5
+	VMOVUPS      32(SI)(R11*1), X9
+	VMOVUPS      48(SI)(R11*1), X13
+	VINSERTF32X4 $0x01, (R8)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x01, 16(R8)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x01, 32(R8)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x01, 48(R8)(R11*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R9)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x02, 16(R9)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x02, 32(R9)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x02, 48(R9)(R11*1), Z13, Z13
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x03, 16(R10)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x03, 32(R10)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x03, 48(R10)(R11*1), Z13, Z13
+	VMOVUPS      (SI)(R12*1), X2
+	VMOVUPS      16(SI)(R12*1), X6
+	VMOVUPS      32(SI)(R12*1), X10
+	VMOVUPS      48(SI)(R12*1), X14
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x01, 16(R8)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x01, 32(R8)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x01, 48(R8)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R9)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x02, 16(R9)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x02, 32(R9)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x02, 48(R9)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x03, 16(R10)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x03, 32(R10)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x03, 48(R10)(R12*1), Z14, Z14
+	VMOVUPS      (SI)(R13*1), X3
+	VMOVUPS      16(SI)(R13*1), X7
+	VMOVUPS      32(SI)(R13*1), X11
+	VMOVUPS      48(SI)(R13*1), X15
+	VINSERTF32X4 $0x01, (R8)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x01, 16(R8)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x01, 32(R8)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x01, 48(R8)(R13*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R9)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x02, 16(R9)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x02, 32(R9)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x02, 48(R9)(R13*1), Z15, Z15
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x03, 16(R10)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x03, 32(R10)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x03, 48(R10)(R13*1), Z15, Z15
+	VUNPCKLPS    Z1, Z0, Z20
+	VUNPCKHPS    Z1, Z0, Z21
+	VUNPCKLPS    Z3, Z2, Z22
+	VUNPCKHPS    Z3, Z2, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPSLLD       $0x10, Z16, Z20
+	VPANDD       Z30, Z16, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPSLLD       $0x10, Z17, Z22
+	VPANDD       Z30, Z17, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPSLLD       $0x10, Z18, Z24
+	VPANDD       Z30, Z18, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPSLLD       $0x10, Z19, Z26
+	VPANDD       Z30, Z19, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z5, Z4, Z20
+	VUNPCKHPS    Z5, Z4, Z21
+	VUNPCKLPS    Z7, Z6, Z22
+	VUNPCKHPS    Z7, Z6, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPSLLD       $0x10, Z16, Z20
+	VPANDD       Z30, Z16, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPSLLD       $0x10, Z17, Z22
+	VPANDD       Z30, Z17, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPSLLD       $0x10, Z18, Z24
+	VPANDD       Z30, Z18, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPSLLD       $0x10, Z19, Z26
+	VPANDD       Z30, Z19, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z9, Z8, Z20
+	VUNPCKHPS    Z9, Z8, Z21
+	VUNPCKLPS    Z11, Z10, Z22
+	VUNPCKHPS    Z11, Z10, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPSLLD       $0x10, Z16, Z20
+	VPANDD       Z30, Z16, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPSLLD       $0x10, Z17, Z22
+	VPANDD       Z30, Z17, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPSLLD       $0x10, Z18, Z24
+	VPANDD       Z30, Z18, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPSLLD       $0x10, Z19, Z26
+	VPANDD       Z30, Z19, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z13, Z12, Z20
+	VUNPCKHPS    Z13, Z12, Z21
+	VUNPCKLPS    Z15, Z14, Z22
+	VUNPCKHPS    Z15, Z14, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPSLLD       $0x10, Z16, Z20
+	VPANDD       Z30, Z16, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPSLLD       $0x10, Z17, Z22
+	VPANDD       Z30, Z17, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPSLLD       $0x10, Z18, Z24
+	VPANDD       Z30, Z18, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPSLLD       $0x10, Z19, Z26
+	VPANDD       Z30, Z19, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	SUBQ         $0x04, CX
+	CMPQ         CX, $0x04
+	JGE          loop
+
+single:
+	TESTQ        CX, CX
+	JE           done
 	VMOVUPS      (SI), X0
 	VINSERTF32X4 $0x01, (R8), Z0, Z0
 	VINSERTF32X4 $0x02, (R9), Z0, Z0
@@ -20899,47 +23244,49 @@ loop:
 	VINSERTF32X4 $0x01, (R8)(R13*1), Z3, Z3
 	VINSERTF32X4 $0x02, (R9)(R13*1), Z3, Z3
 	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
-	VUNPCKLPS    Z1, Z0, Z4
-	VUNPCKHPS    Z1, Z0, Z5
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z7
-	VUNPCKLPD    Z6, Z4, Z8
-	VUNPCKHPD    Z6, Z4, Z9
-	VUNPCKLPD    Z7, Z5, Z10
-	VUNPCKHPD    Z7, Z5, Z11
-	VPERMPS      Z8, Z31, Z8
-	VPSLLD       $0x10, Z8, Z12
-	VPANDD       Z30, Z8, Z13
-	VPERMPS      Z9, Z31, Z9
-	VPSLLD       $0x10, Z9, Z14
-	VPANDD       Z30, Z9, Z15
-	VPERMPS      Z10, Z31, Z10
-	VPSLLD       $0x10, Z10, Z16
-	VPANDD       Z30, Z10, Z17
-	VPERMPS      Z11, Z31, Z11
-	VPSLLD       $0x10, Z11, Z18
-	VPANDD       Z30, Z11, Z19
-	VMOVUPS      Z12, K1, (DI)
-	VMOVUPS      Z13, K1, (DI)(DX*1)
-	VMOVUPS      Z14, K1, (DI)(DX*2)
-	VMOVUPS      Z15, K1, (DI)(BX*1)
+	VUNPCKLPS    Z1, Z0, Z20
+	VUNPCKHPS    Z1, Z0, Z21
+	VUNPCKLPS    Z3, Z2, Z22
+	VUNPCKHPS    Z3, Z2, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPSLLD       $0x10, Z16, Z20
+	VPANDD       Z30, Z16, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPSLLD       $0x10, Z17, Z22
+	VPANDD       Z30, Z17, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPSLLD       $0x10, Z18, Z24
+	VPANDD       Z30, Z18, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPSLLD       $0x10, Z19, Z26
+	VPANDD       Z30, Z19, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
 	LEAQ         (DI)(DX*4), DI
-	VMOVUPS      Z16, K1, (DI)
-	VMOVUPS      Z17, K1, (DI)(DX*1)
-	VMOVUPS      Z18, K1, (DI)(DX*2)
-	VMOVUPS      Z19, K1, (DI)(BX*1)
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x10, SI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         CX
-	JNE          loop
+	JMP          single
+
+done:
 	VZEROUPPER
 	RET
 
 // func copyF16z1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyF16z1(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -20954,18 +23301,22 @@ TEXT ·copyF16z1(SB), NOSPLIT, $0-44
 
 loop:
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
@@ -20978,6 +23329,7 @@ rest:
 
 single:
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
@@ -20989,7 +23341,7 @@ done:
 	RET
 
 // func copyF16z2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyF16z2(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -21006,25 +23358,33 @@ TEXT ·copyF16z2(SB), NOSPLIT, $0-44
 
 loop:
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VCVTPH2PS.Z 32(SI), K2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VCVTPH2PS.Z 32(SI), K2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VCVTPH2PS.Z 32(SI), K2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
 	ADDQ        R8, DI
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VCVTPH2PS.Z 32(SI), K2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -21038,7 +23398,9 @@ rest:
 
 single:
 	VCVTPH2PS.Z (SI), K1, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VCVTPH2PS.Z 32(SI), K2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -21074,8 +23436,253 @@ TEXT ·columnsF16z(SB), NOSPLIT, $0-52
 	LEAQ       (DX)(DX*2), BX
 	VPTERNLOGD $0xff, Z30, Z30, Z30
 	VPSLLD     $0x10, Z30, Z30
+	CMPQ       CX, $0x04
+	JL         single
 
 loop:
+	VMOVUPS      (SI), X0
+	VMOVUPS      16(SI), X4
+	VMOVUPS      32(SI), X8
+	VMOVUPS      48(SI), X12
+	VINSERTF32X4 $0x01, (R8), Z0, Z0
+	VINSERTF32X4 $0x01, 16(R8), Z4, Z4
+	VINSERTF32X4 $0x01, 32(R8), Z8, Z8
+	VINSERTF32X4 $0x01, 48(R8), Z12, Z12
+	VINSERTF32X4 $0x02, (R9), Z0, Z0
+	VINSERTF32X4 $0x02, 16(R9), Z4, Z4
+	VINSERTF32X4 $0x02, 32(R9), Z8, Z8
+	VINSERTF32X4 $0x02, 48(R9), Z12, Z12
+	VINSERTF32X4 $0x03, (R10), Z0, Z0
+	VINSERTF32X4 $0x03, 16(R10), Z4, Z4
+	VINSERTF32X4 $0x03, 32(R10), Z8, Z8
+	VINSERTF32X4 $0x03, 48(R10), Z12, Z12
+	VMOVUPS      (SI)(R11*1), X1
+	VMOVUPS      16(SI)(R11*1), X5
+	VMOVUPS      32(SI)(R11*1), X9
+	VMOVUPS      48(SI)(R11*1), X13
+	VINSERTF32X4 $0x01, (R8)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x01, 16(R8)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x01, 32(R8)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x01, 48(R8)(R11*1), Z13, Z13
+	VINSERTF32X4 $0x02, (R9)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x02, 16(R9)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x02, 32(R9)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x02, 48(R9)(R11*1), Z13, Z13
+	VINSERTF32X4 $0x03, (R10)(R11*1), Z1, Z1
+	VINSERTF32X4 $0x03, 16(R10)(R11*1), Z5, Z5
+	VINSERTF32X4 $0x03, 32(R10)(R11*1), Z9, Z9
+	VINSERTF32X4 $0x03, 48(R10)(R11*1), Z13, Z13
+	VMOVUPS      (SI)(R12*1), X2
+	VMOVUPS      16(SI)(R12*1), X6
+	VMOVUPS      32(SI)(R12*1), X10
+	VMOVUPS      48(SI)(R12*1), X14
+	VINSERTF32X4 $0x01, (R8)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x01, 16(R8)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x01, 32(R8)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x01, 48(R8)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x02, (R9)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x02, 16(R9)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x02, 32(R9)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x02, 48(R9)(R12*1), Z14, Z14
+	VINSERTF32X4 $0x03, (R10)(R12*1), Z2, Z2
+	VINSERTF32X4 $0x03, 16(R10)(R12*1), Z6, Z6
+	VINSERTF32X4 $0x03, 32(R10)(R12*1), Z10, Z10
+	VINSERTF32X4 $0x03, 48(R10)(R12*1), Z14, Z14
+	VMOVUPS      (SI)(R13*1), X3
+	VMOVUPS      16(SI)(R13*1), X7
+	VMOVUPS      32(SI)(R13*1), X11
+	VMOVUPS      48(SI)(R13*1), X15
+	VINSERTF32X4 $0x01, (R8)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x01, 16(R8)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x01, 32(R8)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x01, 48(R8)(R13*1), Z15, Z15
+	VINSERTF32X4 $0x02, (R9)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x02, 16(R9)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x02, 32(R9)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x02, 48(R9)(R13*1), Z15, Z15
+	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
+	VINSERTF32X4 $0x03, 16(R10)(R13*1), Z7, Z7
+	VINSERTF32X4 $0x03, 32(R10)(R13*1), Z11, Z11
+	VINSERTF32X4 $0x03, 48(R10)(R13*1), Z15, Z15
+	VUNPCKLPS    Z1, Z0, Z20
+	VUNPCKHPS    Z1, Z0, Z21
+	VUNPCKLPS    Z3, Z2, Z22
+	VUNPCKHPS    Z3, Z2, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPMOVDW      Z16, Y20
+	VPSRLD       $0x10, Z16, Z21
+	VPMOVDW      Z21, Y21
+	VCVTPH2PS    Y20, Z20
+	VCVTPH2PS    Y21, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPMOVDW      Z17, Y22
+	VPSRLD       $0x10, Z17, Z23
+	VPMOVDW      Z23, Y23
+	VCVTPH2PS    Y22, Z22
+	VCVTPH2PS    Y23, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPMOVDW      Z18, Y24
+	VPSRLD       $0x10, Z18, Z25
+	VPMOVDW      Z25, Y25
+	VCVTPH2PS    Y24, Z24
+	VCVTPH2PS    Y25, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPMOVDW      Z19, Y26
+	VPSRLD       $0x10, Z19, Z27
+	VPMOVDW      Z27, Y27
+	VCVTPH2PS    Y26, Z26
+	VCVTPH2PS    Y27, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z5, Z4, Z20
+	VUNPCKHPS    Z5, Z4, Z21
+	VUNPCKLPS    Z7, Z6, Z22
+	VUNPCKHPS    Z7, Z6, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPMOVDW      Z16, Y20
+	VPSRLD       $0x10, Z16, Z21
+	VPMOVDW      Z21, Y21
+	VCVTPH2PS    Y20, Z20
+	VCVTPH2PS    Y21, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPMOVDW      Z17, Y22
+	VPSRLD       $0x10, Z17, Z23
+	VPMOVDW      Z23, Y23
+	VCVTPH2PS    Y22, Z22
+	VCVTPH2PS    Y23, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPMOVDW      Z18, Y24
+	VPSRLD       $0x10, Z18, Z25
+	VPMOVDW      Z25, Y25
+	VCVTPH2PS    Y24, Z24
+	VCVTPH2PS    Y25, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPMOVDW      Z19, Y26
+	VPSRLD       $0x10, Z19, Z27
+	VPMOVDW      Z27, Y27
+	VCVTPH2PS    Y26, Z26
+	VCVTPH2PS    Y27, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z9, Z8, Z20
+	VUNPCKHPS    Z9, Z8, Z21
+	VUNPCKLPS    Z11, Z10, Z22
+	VUNPCKHPS    Z11, Z10, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPMOVDW      Z16, Y20
+	VPSRLD       $0x10, Z16, Z21
+	VPMOVDW      Z21, Y21
+	VCVTPH2PS    Y20, Z20
+	VCVTPH2PS    Y21, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPMOVDW      Z17, Y22
+	VPSRLD       $0x10, Z17, Z23
+	VPMOVDW      Z23, Y23
+	VCVTPH2PS    Y22, Z22
+	VCVTPH2PS    Y23, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPMOVDW      Z18, Y24
+	VPSRLD       $0x10, Z18, Z25
+	VPMOVDW      Z25, Y25
+	VCVTPH2PS    Y24, Z24
+	VCVTPH2PS    Y25, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPMOVDW      Z19, Y26
+	VPSRLD       $0x10, Z19, Z27
+	VPMOVDW      Z27, Y27
+	VCVTPH2PS    Y26, Z26
+	VCVTPH2PS    Y27, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VUNPCKLPS    Z13, Z12, Z20
+	VUNPCKHPS    Z13, Z12, Z21
+	VUNPCKLPS    Z15, Z14, Z22
+	VUNPCKHPS    Z15, Z14, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPMOVDW      Z16, Y20
+	VPSRLD       $0x10, Z16, Z21
+	VPMOVDW      Z21, Y21
+	VCVTPH2PS    Y20, Z20
+	VCVTPH2PS    Y21, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPMOVDW      Z17, Y22
+	VPSRLD       $0x10, Z17, Z23
+	VPMOVDW      Z23, Y23
+	VCVTPH2PS    Y22, Z22
+	VCVTPH2PS    Y23, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPMOVDW      Z18, Y24
+	VPSRLD       $0x10, Z18, Z25
+	VPMOVDW      Z25, Y25
+	VCVTPH2PS    Y24, Z24
+	VCVTPH2PS    Y25, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPMOVDW      Z19, Y26
+	VPSRLD       $0x10, Z19, Z27
+	VPMOVDW      Z27, Y27
+	VCVTPH2PS    Y26, Z26
+	VCVTPH2PS    Y27, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
+	LEAQ         (DI)(DX*4), DI
+	ADDQ         $0x40, SI
+	ADDQ         $0x40, R8
+	ADDQ         $0x40, R9
+	ADDQ         $0x40, R10
+	SUBQ         $0x04, CX
+	CMPQ         CX, $0x04
+	JGE          loop
+
+single:
+	TESTQ        CX, CX
+	JE           done
 	VMOVUPS      (SI), X0
 	VINSERTF32X4 $0x01, (R8), Z0, Z0
 	VINSERTF32X4 $0x02, (R9), Z0, Z0
@@ -21092,59 +23699,61 @@ loop:
 	VINSERTF32X4 $0x01, (R8)(R13*1), Z3, Z3
 	VINSERTF32X4 $0x02, (R9)(R13*1), Z3, Z3
 	VINSERTF32X4 $0x03, (R10)(R13*1), Z3, Z3
-	VUNPCKLPS    Z1, Z0, Z4
-	VUNPCKHPS    Z1, Z0, Z5
-	VUNPCKLPS    Z3, Z2, Z6
-	VUNPCKHPS    Z3, Z2, Z7
-	VUNPCKLPD    Z6, Z4, Z8
-	VUNPCKHPD    Z6, Z4, Z9
-	VUNPCKLPD    Z7, Z5, Z10
-	VUNPCKHPD    Z7, Z5, Z11
-	VPERMPS      Z8, Z31, Z8
-	VPMOVDW      Z8, Y12
-	VPSRLD       $0x10, Z8, Z13
-	VPMOVDW      Z13, Y13
-	VCVTPH2PS    Y12, Z12
-	VCVTPH2PS    Y13, Z13
-	VPERMPS      Z9, Z31, Z9
-	VPMOVDW      Z9, Y14
-	VPSRLD       $0x10, Z9, Z15
-	VPMOVDW      Z15, Y15
-	VCVTPH2PS    Y14, Z14
-	VCVTPH2PS    Y15, Z15
-	VPERMPS      Z10, Z31, Z10
-	VPMOVDW      Z10, Y16
-	VPSRLD       $0x10, Z10, Z17
-	VPMOVDW      Z17, Y17
-	VCVTPH2PS    Y16, Z16
-	VCVTPH2PS    Y17, Z17
-	VPERMPS      Z11, Z31, Z11
-	VPMOVDW      Z11, Y18
-	VPSRLD       $0x10, Z11, Z19
-	VPMOVDW      Z19, Y19
-	VCVTPH2PS    Y18, Z18
-	VCVTPH2PS    Y19, Z19
-	VMOVUPS      Z12, K1, (DI)
-	VMOVUPS      Z13, K1, (DI)(DX*1)
-	VMOVUPS      Z14, K1, (DI)(DX*2)
-	VMOVUPS      Z15, K1, (DI)(BX*1)
+	VUNPCKLPS    Z1, Z0, Z20
+	VUNPCKHPS    Z1, Z0, Z21
+	VUNPCKLPS    Z3, Z2, Z22
+	VUNPCKHPS    Z3, Z2, Z23
+	VUNPCKLPD    Z22, Z20, Z16
+	VUNPCKHPD    Z22, Z20, Z17
+	VUNPCKLPD    Z23, Z21, Z18
+	VUNPCKHPD    Z23, Z21, Z19
+	VPERMPS      Z16, Z31, Z16
+	VPMOVDW      Z16, Y20
+	VPSRLD       $0x10, Z16, Z21
+	VPMOVDW      Z21, Y21
+	VCVTPH2PS    Y20, Z20
+	VCVTPH2PS    Y21, Z21
+	VPERMPS      Z17, Z31, Z17
+	VPMOVDW      Z17, Y22
+	VPSRLD       $0x10, Z17, Z23
+	VPMOVDW      Z23, Y23
+	VCVTPH2PS    Y22, Z22
+	VCVTPH2PS    Y23, Z23
+	VPERMPS      Z18, Z31, Z18
+	VPMOVDW      Z18, Y24
+	VPSRLD       $0x10, Z18, Z25
+	VPMOVDW      Z25, Y25
+	VCVTPH2PS    Y24, Z24
+	VCVTPH2PS    Y25, Z25
+	VPERMPS      Z19, Z31, Z19
+	VPMOVDW      Z19, Y26
+	VPSRLD       $0x10, Z19, Z27
+	VPMOVDW      Z27, Y27
+	VCVTPH2PS    Y26, Z26
+	VCVTPH2PS    Y27, Z27
+	VMOVUPS      Z20, K1, (DI)
+	VMOVUPS      Z21, K1, (DI)(DX*1)
+	VMOVUPS      Z22, K1, (DI)(DX*2)
+	VMOVUPS      Z23, K1, (DI)(BX*1)
 	LEAQ         (DI)(DX*4), DI
-	VMOVUPS      Z16, K1, (DI)
-	VMOVUPS      Z17, K1, (DI)(DX*1)
-	VMOVUPS      Z18, K1, (DI)(DX*2)
-	VMOVUPS      Z19, K1, (DI)(BX*1)
+	VMOVUPS      Z24, K1, (DI)
+	VMOVUPS      Z25, K1, (DI)(DX*1)
+	VMOVUPS      Z26, K1, (DI)(DX*2)
+	VMOVUPS      Z27, K1, (DI)(BX*1)
 	LEAQ         (DI)(DX*4), DI
 	ADDQ         $0x10, SI
 	ADDQ         $0x10, R8
 	ADDQ         $0x10, R9
 	ADDQ         $0x10, R10
 	DECQ         CX
-	JNE          loop
+	JMP          single
+
+done:
 	VZEROUPPER
 	RET
 
 // func copyPairsz1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyPairsz1(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -21162,6 +23771,7 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        DX, SI
@@ -21170,6 +23780,7 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        DX, SI
@@ -21178,6 +23789,7 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        DX, SI
@@ -21186,6 +23798,7 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        DX, SI
@@ -21202,6 +23815,7 @@ single:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	ADDQ        DX, SI
 	ADDQ        DX, SI
@@ -21214,7 +23828,7 @@ done:
 	RET
 
 // func copyPairsz2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512F, MMX+
 TEXT ·copyPairsz2(SB), NOSPLIT, $0-44
 	MOVQ  k+0(FP), CX
 	MOVQ  src+8(FP), SI
@@ -21234,10 +23848,12 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPMOVZXWD.Z 32(SI)(DX*1), K2, Z3
 	VPSLLD      $0x10, Z3, Z3
 	VPORD       Z3, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -21247,10 +23863,12 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPMOVZXWD.Z 32(SI)(DX*1), K2, Z3
 	VPSLLD      $0x10, Z3, Z3
 	VPORD       Z3, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -21260,10 +23878,12 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPMOVZXWD.Z 32(SI)(DX*1), K2, Z3
 	VPSLLD      $0x10, Z3, Z3
 	VPORD       Z3, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -21273,10 +23893,12 @@ loop:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPMOVZXWD.Z 32(SI)(DX*1), K2, Z3
 	VPSLLD      $0x10, Z3, Z3
 	VPORD       Z3, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI
@@ -21294,10 +23916,12 @@ single:
 	VPMOVZXWD.Z (SI)(DX*1), K1, Z1
 	VPSLLD      $0x10, Z1, Z1
 	VPORD       Z1, Z0, Z0
+	PREFETCHT0  (SI)(DX*8)
 	VPMOVZXWD.Z 32(SI), K2, Z2
 	VPMOVZXWD.Z 32(SI)(DX*1), K2, Z3
 	VPSLLD      $0x10, Z3, Z3
 	VPORD       Z3, Z2, Z2
+	PREFETCHT0  32(SI)(DX*8)
 	VMOVUPS     Z0, K1, (DI)
 	VMOVUPS     Z2, K2, 64(DI)
 	ADDQ        DX, SI

@@ -319,7 +319,7 @@ func benchGemm[T Elem](b *testing.B, threads, m, n, k int, how string) {
 // The kernel alone, its operands in the first-level cache: what a core can do.
 func BenchmarkGemmPeak(b *testing.B) {
 	kern, _ := gemmKernelOf[float32, float32]()
-	const k = 256
+	const k = 128
 	x, y, z := make([]float32, k*kern.rows), make([]float32, k*kern.cols), make([]float32, kern.rows*kern.cols)
 	for b.Loop() {
 		for range 100 {

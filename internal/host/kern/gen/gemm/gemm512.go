@@ -77,6 +77,15 @@ func tile512(t elem, mr, vectors int) {
 	for i := range mr * vectors {
 		VPXORD(zmm[i], zmm[i], zmm[i])
 	}
+	c, ldc, d, ldd := reg.RAX, reg.RBX, reg.R9, reg.R10
+	Load(Param("c"), c)
+	Load(Param("ldc"), ldc)
+	for range mr { // by the time it is needed it is there
+		for j := range vectors {
+			PREFETCHT1(Mem{Base: c, Disp: j * zlanes})
+		}
+		ADDQ(ldc, c)
+	}
 	step := func() {
 		for j := range bv {
 			if m := (Mem{Base: b, Disp: j * zlanes}); last(j) {
@@ -108,9 +117,7 @@ func tile512(t elem, mr, vectors int) {
 	} else {
 		each(k, step)
 	}
-	c, ldc, d, ldd := reg.RAX, reg.RBX, reg.R9, reg.R10
 	Load(Param("c"), c)
-	Load(Param("ldc"), ldc)
 	Load(Param("d"), d)
 	Load(Param("ldd"), ldd)
 	TESTQ(d, d)

@@ -83,6 +83,7 @@ func copy512(f format, vectors int) {
 	each(k, func() {
 		for j, m := range masks {
 			f.load(src, ss, j*f.size, m, zmm[2*j], zmm[2*j+1])
+			PREFETCHT0(Mem{Base: src, Index: ss, Scale: 8, Disp: j * f.size})
 		}
 		for j, m := range masks {
 			f.store()(zmm[2*j], m, Mem{Base: dst, Disp: j * zlanes})
@@ -140,75 +141,96 @@ func columns512(f format) {
 		VPTERNLOGD(Imm(0xff), high, high, high)
 		VPSLLD(Imm(16), high, high)
 	}
-	Label("loop")
-	rows := 4
+	CMPQ(blocks, Imm(4))
+	JL(LabelRef("single"))
+	Label("loop") // a cache line of each row
+	f.blocks(4, src, step, dst, ds, ds3)
+	SUBQ(Imm(4), blocks)
+	CMPQ(blocks, Imm(4))
+	JGE(LabelRef("loop"))
+	Label("single")
+	TESTQ(blocks, blocks)
+	JE(LabelRef("done"))
+	f.blocks(1, src, step, dst, ds, ds3)
+	DECQ(blocks)
+	JMP(LabelRef("single"))
+	Label("done")
+	VZEROUPPER()
+	RET()
+}
+
+// blocks transposes n blocks. All that is needed of a row is loaded at once: more rows than a set of the cache has ways
+// may lie a page apart.
+func (f format) blocks(n int, src, step []reg.GPPhysical, dst, ds, ds3 reg.GPPhysical) {
+	rows := 4 // of a quarter
 	if f.double {
 		rows = 2
 	}
+	in := func(block, j int) reg.VecPhysical { return zmm[block*rows+j] }
 	for j := range rows {
-		at := func(q int) Mem {
-			if j == 0 {
-				return Mem{Base: src[q]}
+		for q := range 4 {
+			for b := range n {
+				at := Mem{Base: src[q], Disp: 16 * b}
+				if j > 0 {
+					at.Index, at.Scale = step[j], 1
+				}
+				if q == 0 {
+					VMOVUPS(at, in(b, j).(reg.Vec).AsX())
+				} else {
+					VINSERTF32X4(Imm(uint64(q)), at, in(b, j), in(b, j))
+				}
 			}
-			return Mem{Base: src[q], Index: step[j], Scale: 1}
-		}
-		VMOVUPS(at(0), zmm[j].(reg.Vec).AsX())
-		for q := 1; q < 4; q++ {
-			VINSERTF32X4(Imm(uint64(q)), at(q), zmm[j], zmm[j])
 		}
 	}
-	var columns []reg.VecPhysical
-	if f.double {
-		VUNPCKLPD(zmm[1], zmm[0], zmm[8])
-		VUNPCKHPD(zmm[1], zmm[0], zmm[9])
-		columns = zmm[8:10]
-	} else {
-		for q := 0; q < 4; q += 2 {
-			VUNPCKLPS(zmm[q+1], zmm[q], zmm[4+q])
-			VUNPCKHPS(zmm[q+1], zmm[q], zmm[5+q])
-		}
-		VUNPCKLPD(zmm[6], zmm[4], zmm[8])
-		VUNPCKHPD(zmm[6], zmm[4], zmm[9])
-		VUNPCKLPD(zmm[7], zmm[5], zmm[10])
-		VUNPCKHPD(zmm[7], zmm[5], zmm[11])
-		columns = zmm[8:12]
-	}
-	var out []reg.VecPhysical
-	for i, c := range columns {
+	for b := range n {
+		columns, t := zmm[16:18], zmm[20:24]
 		if f.double {
-			VPERMPD(c, order, c)
+			VUNPCKLPD(in(b, 1), in(b, 0), columns[0])
+			VUNPCKHPD(in(b, 1), in(b, 0), columns[1])
 		} else {
-			VPERMPS(c, order, c)
+			columns = zmm[16:20]
+			for q := 0; q < 4; q += 2 {
+				VUNPCKLPS(in(b, q+1), in(b, q), t[q])
+				VUNPCKHPS(in(b, q+1), in(b, q), t[q+1])
+			}
+			VUNPCKLPD(t[2], t[0], columns[0])
+			VUNPCKHPD(t[2], t[0], columns[1])
+			VUNPCKLPD(t[3], t[1], columns[2])
+			VUNPCKHPD(t[3], t[1], columns[3])
 		}
-		if f.split == nil {
-			out = append(out, c)
-			continue
+		var out []reg.VecPhysical
+		for i, c := range columns {
+			if f.double {
+				VPERMPD(c, order, c)
+			} else {
+				VPERMPS(c, order, c)
+			}
+			if f.split == nil {
+				out = append(out, c)
+				continue
+			}
+			even, odd := zmm[20+2*i], zmm[21+2*i]
+			f.split(c, even, odd)
+			out = append(out, even, odd)
 		}
-		even, odd := zmm[12+2*i], zmm[13+2*i]
-		f.split(c, even, odd)
-		out = append(out, even, odd)
+		for i, v := range out {
+			m := Mem{Base: dst}
+			switch i % 4 {
+			case 1:
+				m.Index, m.Scale = ds, 1
+			case 2:
+				m.Index, m.Scale = ds, 2
+			case 3:
+				m.Index, m.Scale = ds3, 1
+			}
+			f.store()(v, reg.K1, m)
+			if i == 3 && len(out) > 4 {
+				LEAQ(Mem{Base: dst, Index: ds, Scale: 4}, dst)
+			}
+		}
+		LEAQ(Mem{Base: dst, Index: ds, Scale: uint8(min(len(out), 4))}, dst)
 	}
-	for i, v := range out {
-		m := Mem{Base: dst}
-		switch i % 4 {
-		case 1:
-			m.Index, m.Scale = ds, 1
-		case 2:
-			m.Index, m.Scale = ds, 2
-		case 3:
-			m.Index, m.Scale = ds3, 1
-		}
-		f.store()(v, reg.K1, m)
-		if i == 3 && len(out) > 4 {
-			LEAQ(Mem{Base: dst, Index: ds, Scale: 4}, dst)
-		}
-	}
-	LEAQ(Mem{Base: dst, Index: ds, Scale: uint8(min(len(out), 4))}, dst)
 	for _, s := range src {
-		ADDQ(Imm(16), s)
+		ADDQ(Imm(uint64(16*n)), s)
 	}
-	DECQ(blocks)
-	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
 }
