@@ -55,3 +55,37 @@ func TestLibraryProducts(t *testing.T) {
 		}
 	}
 }
+
+// TF32 has 10 bits of fraction, and is used only when it was asked for.
+func TestTF32(t *testing.T) {
+	const n, eps = 128, 1.0 / (1 << 12)
+	for _, on := range []bool{false, true} {
+		g := newAgreement(t)
+		d := g.dev.(*Device)
+		if has := d.Libraries(); !strings.HasPrefix(has, "cuBLAS") {
+			t.Skip(has)
+		}
+		want := float64(n) * (1 + eps)
+		if on {
+			d.UseTF32()
+			want = n
+		}
+		x := g.clone(g.array(driver.Float32, []int{n, n}, func() float64 { return 1 + eps }), true)
+		y := g.clone(g.array(driver.Float32, []int{n, n}, func() float64 { return 1 }), true)
+		out := g.clone(g.array(driver.Float32, []int{n, n}, nil), true)
+		k, err := driver.Find("matmul", driver.Float32, backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := driver.Args{In: []driver.Array{x, y}, Out: []driver.Array{out}, Queue: d.Queue()}
+		a.Work = g.take(int(k.Workspace(&a)))
+		k.Run(&a)
+		got := make([]float32, n*n)
+		if err := d.Download(driver.Bytes(got), out.Data); err != nil || a.Err != nil {
+			t.Fatal(err, a.Err)
+		}
+		if float64(got[n]) != want {
+			t.Errorf("TF32 %v: %v, want %v", on, got[n], want)
+		}
+	}
+}
