@@ -17,6 +17,7 @@ func NewCausalSelfAttention(width, heads int) *CausalSelfAttention {
 
 func (l *CausalSelfAttention) Forward(x *snug.Tensor) *snug.Tensor {
 	return snug.Layer(l, func(x *snug.Tensor) *snug.Tensor {
-		return l.Proj.Forward(l.QKV.Forward(x).SelfAttention(l.Heads, true))
+		heads := func(x *snug.Tensor) *snug.Tensor { return x.SelfAttention(l.Heads, true) }
+		return snug.Chain(x, l.QKV.Forward, heads, l.Proj.Forward)
 	}, x)
 }

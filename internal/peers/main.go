@@ -51,7 +51,7 @@ func init() {
 			tables[1].works = append(tables[1].works, work{model, 2, 64, tech, 3})
 		}
 		for _, tech := range []string{"none", "ckpt", "accum", "bf16", "ckpt+bf16", "nograd"} {
-			tables[2].works = append(tables[2].works, work{model, 2, 64, tech, 2})
+			tables[2].works = append(tables[2].works, work{model, 2, 64, tech, 1})
 		}
 	}
 }

@@ -114,11 +114,6 @@ func (w work) run() (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	sgd, err := optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: 0.001, Momentum: 0.9})
-	if err != nil {
-		return f, err
-	}
-	window := optim.NewWindow(sgd, optim.WindowConfig{})
 	options := []snug.Option{snug.Random(snug.NewRand(1))} // for dropout
 	if w.is("ckpt") {
 		options = append(options, checkpoint.Every(1))
@@ -130,6 +125,7 @@ func (w work) run() (f figures, err error) {
 	if w.is("accum") {
 		micro = 16
 	}
+	var window *optim.Window
 	train := func() error {
 		for i := 0; i < w.batch; i += micro {
 			if err := d.Train(ctx, func(s *snug.Scope) error {
@@ -147,7 +143,13 @@ func (w work) run() (f figures, err error) {
 		_, err := window.Step()
 		return err
 	}
-	if w.is("nograd") {
+	if !w.is("nograd") {
+		sgd, err := optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: 0.001, Momentum: 0.9})
+		if err != nil {
+			return f, err
+		}
+		window = optim.NewWindow(sgd, optim.WindowConfig{})
+	} else {
 		train = func() error {
 			return d.Infer(ctx, func(s *snug.Scope) error {
 				x, y := data.part(s, 0, w.batch, w.batch)

@@ -61,9 +61,11 @@ func (m *GPT) Hidden(x *snug.Tensor) *snug.Tensor {
 		s.Fail("gpt", fmt.Errorf("%w: %d tokens for a context of %d", snug.ErrShape, t, most))
 	}
 	h := m.Tok.Forward(x).AddInPlace(m.Pos.Weight.In(s).Narrow(0, 0, t)).Dropout(m.dropout)
-	for _, b := range m.Blocks {
-		h = snug.Block(b.Forward, h)
+	fns := make([]func(*snug.Tensor) *snug.Tensor, len(m.Blocks))
+	for i, b := range m.Blocks {
+		fns[i] = block(b.Forward)
 	}
+	h = snug.Chain(h, fns...)
 	return m.LN.Forward(h)
 }
 
@@ -87,8 +89,8 @@ func newGPTBlock(c GPTConfig) *GPTBlock {
 }
 
 func (b *GPTBlock) Forward(x *snug.Tensor) *snug.Tensor {
-	x = b.CausalSelfAttention.Forward(b.LN1.Forward(x)).Dropout(b.dropout).AddInPlace(x)
-	return b.FC2.Forward(b.FC1.Forward(b.LN2.Forward(x)).GELU()).Dropout(b.dropout).AddInPlace(x)
+	x = snug.Chain(x, b.LN1.Forward, b.CausalSelfAttention.Forward).Dropout(b.dropout).AddInPlace(x)
+	return snug.Chain(x, b.LN2.Forward, b.FC1.Forward, (*snug.Tensor).GELU, b.FC2.Forward).Dropout(b.dropout).AddInPlace(x)
 }
 
 func linear(in, out int, bias bool) *nn.Linear {

@@ -82,7 +82,7 @@ func (m *ResNet) Forward(x *snug.Tensor) *snug.Tensor {
 }
 
 func (m *ResNet) stem(x *snug.Tensor) *snug.Tensor {
-	x = m.BN1.ForwardReLU(m.Conv1.Forward(x))
+	x = snug.Chain(x, m.Conv1.Forward, m.BN1.ForwardReLU)
 	if m.pool {
 		x = x.MaxPool2D(3, 2, 1, false)
 	}
@@ -127,10 +127,11 @@ func newResidualBlock(in, width, stride int, bottleneck bool) *ResidualBlock {
 }
 
 func (b *ResidualBlock) Forward(x *snug.Tensor) *snug.Tensor {
-	y, last := b.Conv2.Forward(b.BN1.ForwardReLU(b.Conv1.Forward(x))), b.BN2
+	fns, last := []func(*snug.Tensor) *snug.Tensor{b.Conv1.Forward, b.BN1.ForwardReLU, b.Conv2.Forward}, b.BN2
 	if b.Conv3 != nil {
-		y, last = b.Conv3.Forward(b.BN2.ForwardReLU(y)), b.BN3
+		fns, last = append(fns, b.BN2.ForwardReLU, b.Conv3.Forward), b.BN3
 	}
+	y := snug.Chain(x, fns...)
 	if b.Downsample != nil {
 		x = b.Downsample.Forward(x)
 	}
