@@ -29,7 +29,7 @@ func init() {
 // adafactor steps a matrix: all dimensions but the first are columns. It passes over the
 // gradient three times.
 func adafactor[T float32 | float64](a *driver.Args) {
-	gradient, weights, write := inStep[T](a, 0), inStep[T](a, 1), outStep[T](a, 1)
+	gradient, weights := newStepOperand[T](a, 0), newStepOperand[T](a, 1)
 	m := tiling{rows: a.Out[0].Shape[0], high: int(a.F[7]), wide: int(a.F[8])}
 	m.cols = a.Out[0].Len() / m.rows
 	m.down, m.across = (m.rows+m.high-1)/m.high, (m.cols+m.wide-1)/m.wide
@@ -48,8 +48,8 @@ func adafactor[T float32 | float64](a *driver.Args) {
 			var sum float64
 			for j := c.lo; j < c.hi; j += chunk {
 				end := min(j+chunk, c.hi)
-				sum += addSquares(sums[j:end], gradient(buf[0][:], i*m.cols+j, i*m.cols+end))
-				all += norm2(weights(buf[1][:], i*m.cols+j, i*m.cols+end))
+				sum += addSquares(sums[j:end], gradient.read(buf[0][:], i*m.cols+j, i*m.cols+end))
+				all += norm2(weights.read(buf[1][:], i*m.cols+j, i*m.cols+end))
 			}
 			rowSums[tile%m.across*m.rows+i] = sum
 		}
@@ -70,7 +70,7 @@ func adafactor[T float32 | float64](a *driver.Args) {
 			var sum float64
 			for j := c.lo; j < c.hi; j += chunk {
 				end := min(j+chunk, c.hi)
-				sum += norm2By(gradient(buf[0][:], i*m.cols+j, i*m.cols+end), colSums[j:end])
+				sum += norm2By(gradient.read(buf[0][:], i*m.cols+j, i*m.cols+end), colSums[j:end])
 			}
 			all += sum * rowSums[i] * rowSums[i]
 		}
@@ -82,14 +82,12 @@ func adafactor[T float32 | float64](a *driver.Args) {
 			by := rate * rowSums[i]
 			for j := c.lo; j < c.hi; j += chunk {
 				end, at := min(j+chunk, c.hi), i*m.cols+j
-				w := weights(buf[1][:], at, i*m.cols+end)
-				g, cols := gradient(buf[0][:], at, i*m.cols+end)[:len(w)], colSums[j:end][:len(w)]
+				w := weights.read(buf[1][:], at, i*m.cols+end)
+				g, cols := gradient.read(buf[0][:], at, i*m.cols+end)[:len(w)], colSums[j:end][:len(w)]
 				for k := range w {
 					w[k] = keep*w[k] - T(by*cols[k]*float64(g[k]))
 				}
-				if write != nil {
-					write(w, at)
-				}
+				weights.write(w, at)
 			}
 		}
 	})
@@ -97,7 +95,7 @@ func adafactor[T float32 | float64](a *driver.Args) {
 
 // adafactorVector steps what is no matrix.
 func adafactorVector[T float32 | float64](a *driver.Args) {
-	gradient, weights, write := inStep[T](a, 0), inStep[T](a, 1), outStep[T](a, 1)
+	gradient, weights := newStepOperand[T](a, 0), newStepOperand[T](a, 1)
 	n, part := a.Out[0].Len(), int(a.F[7]*a.F[8])
 	v := driver.Of[T](&a.Out[1])
 	sums := driver.Of[float64](&a.Out[2])
@@ -109,9 +107,9 @@ func adafactorVector[T float32 | float64](a *driver.Args) {
 		var s, c float64
 		for at := lo; at < hi; at += chunk {
 			end := min(at+chunk, hi)
-			s += norm2(weights(buf[1][:], at, end))
+			s += norm2(weights.read(buf[1][:], at, end))
 			v := v[at:end]
-			for i, g := range gradient(buf[0][:], at, end) {
+			for i, g := range gradient.read(buf[0][:], at, end) {
 				q := float64(g) * float64(g)
 				v[i] = T(beta2*float64(v[i]) + fresh*(q+eps))
 				c += q / float64(v[i])
@@ -124,13 +122,11 @@ func adafactorVector[T float32 | float64](a *driver.Args) {
 		buf := new([2][chunk]T)
 		for at := lo; at < hi; at += chunk {
 			end := min(at+chunk, hi)
-			w, v := weights(buf[1][:], at, end), v[at:end]
-			for i, g := range gradient(buf[0][:], at, end) {
+			w, v := weights.read(buf[1][:], at, end), v[at:end]
+			for i, g := range gradient.read(buf[0][:], at, end) {
 				w[i] = keep*w[i] - T(rate*float64(g)/math.Sqrt(float64(v[i])))
 			}
-			if write != nil {
-				write(w, at)
-			}
+			weights.write(w, at)
 		}
 	})
 }

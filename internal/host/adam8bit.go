@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -22,8 +23,8 @@ const block = 256
 // a new scale, its greatest size. F is adam's; states: mean, its scales, square, its
 // scales.
 func adam8bit(a *driver.Args) {
-	gradient, weights := inStep[float32](a, 0), inStep[float32](a, 1)
-	write := outStep[float32](a, 1)
+	gradient, weights := newStepOperand[float32](a, 0), newStepOperand[float32](a, 1)
+	c := newNumbers[float32](adamNumbers(a.F))
 	mean, meanScale := driver.Of[uint8](&a.Out[1]), driver.Of[float32](&a.Out[2])
 	square, squareScale := driver.Of[uint8](&a.Out[3]), driver.Of[float32](&a.Out[4])
 	par.Range(a.Threads, a.In[0].Len(), grain, func(lo, hi int) { // grain is a multiple of block
@@ -34,11 +35,11 @@ func adam8bit(a *driver.Args) {
 			m, v := buf[0][:end-lo], buf[1][:end-lo]
 			signedCode.read(m, mean[lo:end], meanScale[b])
 			unsignedCode.read(v, square[lo:end], squareScale[b])
-			g, w := gradient(buf[2][:], lo, end), weights(buf[3][:], lo, end)
-			adam(a.F, w, g, &states[float32]{m, v})
-			if write != nil {
-				write(w, lo)
+			g, w := gradient.read(buf[2][:], lo, end), weights.read(buf[3][:], lo, end)
+			if !kern.Adam.Run(w, g, m, v, nil, c[:]) {
+				adam(&c, w, g, &states[float32]{m, v})
 			}
+			weights.write(w, lo)
 			meanScale[b] = signedCode.write(mean[lo:end], m)
 			squareScale[b] = unsignedCode.writeSquares(square[lo:end], v)
 		}

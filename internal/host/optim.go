@@ -10,65 +10,118 @@ import (
 )
 
 func init() {
-	optimizer("sgd", sgd[float32], sgd[float64])
-	optimizer("sgd momentum", sgdMomentum[float32], sgdMomentum[float64])
-	optimizer("adam", adam[float32], adam[float64])
-	optimizer("rmsprop", rmsprop[float32], rmsprop[float64])
-	optimizer("adagrad", adagrad[float32], adagrad[float64])
-	optimizer("adadelta", adadelta[float32], adadelta[float64])
-	optimizer("nadam", nadam[float32], nadam[float64])
-	optimizer("adamax", adamax[float32], adamax[float64])
+	always := func(r kern.Rule) chooser { return func([]float64, int) kern.Rule { return r } }
+	optimizer("sgd", asGiven, sgd[float32], sgd[float64], always(kern.SGD))
+	optimizer("sgd momentum", asGiven, momentum[float32], momentum[float64], func(f []float64, _ int) kern.Rule {
+		if f[4] != 0 {
+			return kern.Nesterov
+		}
+		return kern.Momentum
+	})
+	optimizer("adam", adamNumbers, adam[float32], adam[float64], func(_ []float64, states int) kern.Rule {
+		if states == 3 {
+			return kern.AMSGrad
+		}
+		return kern.Adam
+	})
+	optimizer("rmsprop", func(f []float64) []float64 {
+		return []float64{f[0], f[1], f[2], 1 - f[2], f[3], f[4], f[5]}
+	}, rmsprop[float32], rmsprop[float64], func(f []float64, _ int) kern.Rule {
+		switch {
+		case f[4] != 0 && f[5] != 0:
+			return kern.RMSpropCenteredMomentum
+		case f[4] != 0:
+			return kern.RMSpropMomentum
+		case f[5] != 0:
+			return kern.RMSpropCentered
+		}
+		return kern.RMSprop
+	})
+	optimizer("adagrad", asGiven, adagrad[float32], adagrad[float64], always(kern.Adagrad))
+	optimizer("adadelta", func(f []float64) []float64 {
+		return []float64{f[0], f[1], f[2], 1 - f[2], f[3]}
+	}, adadelta[float32], adadelta[float64], always(kern.Adadelta))
+	optimizer("nadam", func(f []float64) []float64 {
+		return []float64{f[0], f[1], 1 - f[2], f[3], 1 - f[3], f[4], f[5], 1 / math.Sqrt(f[6])}
+	}, nadam[float32], nadam[float64], always(kern.NAdam))
+	optimizer("adamax", func(f []float64) []float64 {
+		return []float64{f[0], f[1], 1 - f[2], f[3], f[4]}
+	}, adamax[float32], adamax[float64], always(kern.Adamax))
 }
+
+// numbers are what a rule computes with, made of a kernel's in float64.
+type numbers[T number] [8]T
+
+func newNumbers[T number](f []float64) (c numbers[T]) {
+	for i, v := range f {
+		c[i] = T(v)
+	}
+	return c
+}
+
+func asGiven(f []float64) []float64 { return f }
 
 // states are the arrays that a step changes beside the weights.
 type states[T number] [4][]T
 
-// optimizer registers a step over runs of weights w, gradients g and states s. 16-bit
-// values pass through a buffer, so that a step needs no memory of the device.
-func optimizer(name string, f32 step[float32], f64 step[float64]) {
-	k := updates(f32)
+// step is a rule in Go, over runs of weights w, gradients g and states s.
+type step[T number] func(c *numbers[T], w, g []T, s *states[T])
+
+// chooser gives the same rule's vector code.
+type chooser func(f []float64, states int) kern.Rule
+
+// optimizer registers a step. 16-bit values pass through a buffer, so that a step needs no
+// memory of the device.
+func optimizer(name string, of func(f []float64) []float64, f32 step[float32], f64 step[float64], vector chooser) {
+	k := updates(of, f32, vector)
 	driver.Register(name, driver.Float32, backend, k)
 	driver.Register(name, driver.BFloat16, backend, k)
 	driver.Register(name, driver.Float16, backend, k)
-	driver.Register(name, driver.Float64, backend, updates(f64))
+	driver.Register(name, driver.Float64, backend, updates(of, f64, nil))
 }
 
-type step[T number] func(f []float64, w, g []T, s *states[T])
-
-func updates[T number](f step[T]) driver.Kernel {
-	buffers := &sync.Pool{New: func() any { return new([6][chunk]T) }}
+func updates[T number](of func(f []float64) []float64, f step[T], vector chooser) driver.Kernel {
+	// stepping is what a thread steps runs with: the gradient, weights and states, and
+	// buffers for those that cannot be used where they are.
+	type stepping struct {
+		runs    [6][]T
+		buffers [6][chunk]T
+	}
+	pool := &sync.Pool{New: func() any { return new(stepping) }}
 	return driver.Kernel{Run: func(a *driver.Args) {
-		n := 1 + len(a.Out) // gradient, weights, states
-		var read [6]func(buf []T, lo, hi int) []T
-		var write [6]func(v []T, at int)
+		c := newNumbers[T](of(a.F))
+		var rule kern.Rule
+		if vector != nil {
+			rule = vector(a.F, len(a.Out)-1)
+		}
+		n := 1 + len(a.Out)
+		var in [6]stepOperand[T]
 		for i := range n {
-			if read[i] = inStep[T](a, i); i > 0 {
-				write[i] = outStep[T](a, i)
-			}
+			in[i] = newStepOperand[T](a, i)
 		}
 		par.Range(a.Threads, a.In[0].Len(), grain, func(lo, hi int) {
-			buf := buffers.Get().(*[6][chunk]T)
-			defer buffers.Put(buf)
+			t := pool.Get().(*stepping)
+			defer pool.Put(t)
+			v := &t.runs
 			for at := lo; at < hi; at += chunk {
-				end := min(at+chunk, hi)
-				var v [6][]T
 				for i := range n {
-					v[i] = read[i](buf[i][:], at, end)
+					v[i] = in[i].read(t.buffers[i][:], at, min(at+chunk, hi))
 				}
-				f(a.F, v[1], v[0], (*states[T])(v[2:]))
-				for i := range n {
-					if write[i] != nil {
-						write[i](v[i], at)
-					}
+				if vector == nil || !rule.Run(f32(v[1]), f32(v[0]), f32(v[2]), f32(v[3]), f32(v[4]), f32(c[:])) {
+					f(&c, v[1], v[0], (*states[T])(v[2:]))
+				}
+				for i := 1; i < n; i++ {
+					in[i].write(v[i], at)
 				}
 			}
+			clear(v[:])
 		})
 	}}
 }
 
 // F: rate, decay.
-func sgd[T float32 | float64](f []float64, w, g []T, _ *states[T]) {
-	rate, decay := T(f[0]), T(f[1])
+func sgd[T float32 | float64](c *numbers[T], w, g []T, _ *states[T]) {
+	rate, decay := c[0], c[1]
 	g = g[:len(w)]
 	for i := range w {
 		w[i] -= rate * (g[i] + decay*w[i])
@@ -76,14 +129,10 @@ func sgd[T float32 | float64](f []float64, w, g []T, _ *states[T]) {
 }
 
 // F: rate, decay, momentum, 1 − dampening, Nesterov. State: momentum.
-func sgdMomentum[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	rate, decay, mu, damp, nesterov := T(f[0]), T(f[1]), T(f[2]), T(f[3]), f[4] != 0
+func momentum[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	rate, decay, mu, damp, nesterov := c[0], c[1], c[2], c[3], c[4] != 0
 	m := s[0][:len(w)]
 	g = g[:len(w)]
-	if w, ok := any(w).([]float32); ok && damp == 1 && !nesterov {
-		kern.SGDRow(w, any(g).([]float32), any(m).([]float32), &kern.SGD{Rate: float32(rate), Momentum: float32(mu), Decay: float32(decay)})
-		return
-	}
 	for i := range w {
 		d := g[i] + decay*w[i]
 		v := mu*m[i] + damp*d
@@ -95,21 +144,17 @@ func sgdMomentum[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 	}
 }
 
-// F: rate, decay of the gradient, β1, β2, ε, 1 − β1ᵗ, 1 − β2ᵗ, decay of the weights.
+// adamNumbers are of F: rate, decay of the gradient, β1, β2, ε, 1 − β1ᵗ, 1 − β2ᵗ, decay of
+// the weights.
+func adamNumbers(f []float64) []float64 {
+	return []float64{1 - f[2], f[3], 1 - f[3], f[1], f[0] / f[5], 1 / math.Sqrt(f[6]), f[4], 1 - f[0]*f[7]}
+}
+
 // States: mean, square and, for AMSGrad, the largest square.
-func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	decay, b2, eps := T(f[1]), T(f[3]), T(f[4])
-	part1, part2 := T(1-f[2]), T(1-f[3])
-	size, root := T(f[0]/f[5]), T(1/math.Sqrt(f[6]))
-	keep := T(1 - f[0]*f[7])
+func adam[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	part1, b2, part2, decay, size, root, eps, keep := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
 	m, v := s[0][:len(w)], s[1][:len(w)]
 	g = g[:len(w)]
-	if w, ok := any(w).([]float32); ok && decay == 0 && s[2] == nil {
-		kern.AdamWRow(w, any(g).([]float32), any(m).([]float32), any(v).([]float32), &kern.AdamW{
-			Beta1: float32(f[2]), Beta2: float32(f[3]), Keep: float32(keep), Step: float32(size), Root: float32(root), Eps: float32(eps),
-		})
-		return
-	}
 	for i := range w {
 		x := w[i] * keep
 		d := g[i] + decay*x
@@ -125,9 +170,8 @@ func adam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 }
 
 // F: rate, decay, α, ε, momentum, whether it is centered. States: square, momentum, mean.
-func rmsprop[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	rate, decay, alpha, eps, mu, centered := T(f[0]), T(f[1]), T(f[2]), T(f[3]), T(f[4]), f[5] != 0
-	part := T(1 - f[2])
+func rmsprop[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	rate, decay, alpha, part, eps, mu, centered := c[0], c[1], c[2], c[3], c[4], c[5], c[6] != 0
 	v := s[0]
 	next := s[1:]
 	var buf, mean []T
@@ -155,8 +199,8 @@ func rmsprop[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 }
 
 // F: rate, decay, ε. State: sum of squares.
-func adagrad[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	rate, decay, eps := T(f[0]), T(f[1]), T(f[2])
+func adagrad[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	rate, decay, eps := c[0], c[1], c[2]
 	for i := range w {
 		d := g[i] + decay*w[i]
 		s[0][i] += d * d
@@ -165,9 +209,8 @@ func adagrad[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 }
 
 // F: rate, decay, ρ, ε. States: squares of gradients and of changes.
-func adadelta[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	rate, decay, rho, eps := T(f[0]), T(f[1]), T(f[2]), T(f[3])
-	part := T(1 - f[2])
+func adadelta[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	rate, decay, rho, part, eps := c[0], c[1], c[2], c[3], c[4]
 	v, u := s[0], s[1]
 	for i := range w {
 		d := g[i] + decay*w[i]
@@ -180,9 +223,8 @@ func adadelta[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 
 // F: rate on the gradient, decay, β1, β2, ε, rate on the mean, 1 − β2ᵗ. States: mean,
 // square.
-func nadam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	onGrad, decay, b2, eps, onMean, root := T(f[0]), T(f[1]), T(f[3]), T(f[4]), T(f[5]), T(1/math.Sqrt(f[6]))
-	part1, part2 := T(1-f[2]), T(1-f[3])
+func nadam[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	onGrad, decay, part1, b2, part2, eps, onMean, root := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
 	m, v := s[0], s[1]
 	for i := range w {
 		d := g[i] + decay*w[i]
@@ -193,8 +235,8 @@ func nadam[T float32 | float64](f []float64, w, g []T, s *states[T]) {
 }
 
 // F: rate/(1 − β1ᵗ), decay, β1, β2, ε. States: mean, largest.
-func adamax[T float32 | float64](f []float64, w, g []T, s *states[T]) {
-	rate, decay, part, b2, eps := T(f[0]), T(f[1]), T(1-f[2]), T(f[3]), T(f[4])
+func adamax[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
+	rate, decay, part, b2, eps := c[0], c[1], c[2], c[3], c[4]
 	m, u := s[0], s[1]
 	for i := range w {
 		d := g[i] + decay*w[i]

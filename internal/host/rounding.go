@@ -6,39 +6,52 @@ import (
 	"github.com/snug-ml/snug/internal/driver"
 )
 
-// inStep reads runs of operand i of a step: 0 is the gradient, then come weights and
-// states. Runs of T are used where they are, others pass through buf.
-func inStep[T number](a *driver.Args, i int) func(buf []T, lo, hi int) []T {
+// stepOperand is an array that a step reads and writes in runs: where they lie, or for
+// another type through a buffer.
+type stepOperand[T number] struct {
+	direct []T
+	load   func(dst []T, off, stride int)
+	store  func(src []T, at int)
+}
+
+// newStepOperand is of operand i: 0 is the gradient, then come weights and states. bfloat16
+// is rounded stochastically where the step has a key: of a seed with the parameter's name,
+// and the number of the step, which is never 0.
+func newStepOperand[T number](a *driver.Args, i int) (o stepOperand[T]) {
 	x := &a.In[0]
 	if i > 0 {
 		x = &a.Out[i-1]
 	}
 	if t, ok := typed[T](x); ok {
-		return func(_ []T, lo, hi int) []T { return t[lo:hi] }
+		o.direct = t
+		return o
 	}
-	read := load[T](x)
-	return func(buf []T, lo, hi int) []T {
-		v := buf[:hi-lo]
-		read(v, lo, 1)
-		return v
-	}
-}
-
-// outStep writes a run that inStep has read; nil where it lies there already. bfloat16 is
-// rounded stochastically where the step has a key: of a seed with the parameter's name,
-// and the number of the step, which is never 0.
-func outStep[T number](a *driver.Args, i int) func(v []T, at int) {
-	x := &a.Out[i-1]
+	o.load = load[T](x)
 	if x.Type == driver.BFloat16 && a.Key[1] != 0 {
 		key := [3]uint64{a.Key[0], a.Key[1], uint64(i)}
 		dst := driver.Of[driver.B16](x)
-		return func(v []T, at int) { roundRow(dst[at:at+len(v)], v, key, at) }
+		o.store = func(v []T, at int) { roundRow(dst[at:at+len(v)], v, key, at) }
+	} else {
+		write := store[T](x)
+		o.store = func(v []T, at int) { write(v, at, 1) }
 	}
-	if _, ok := typed[T](x); ok {
-		return nil
+	return o
+}
+
+func (o *stepOperand[T]) read(buf []T, lo, hi int) []T {
+	if o.load == nil {
+		return o.direct[lo:hi]
 	}
-	write := store[T](x)
-	return func(v []T, at int) { write(v, at, 1) }
+	v := buf[:hi-lo]
+	o.load(v, lo, 1)
+	return v
+}
+
+// write writes what was read at.
+func (o *stepOperand[T]) write(v []T, at int) {
+	if o.store != nil {
+		o.store(v, at)
+	}
 }
 
 // roundRow rounds elements that are number at and on of their array. Element i has the

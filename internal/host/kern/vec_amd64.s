@@ -12,7 +12,7 @@ TEXT ·addVec(SB), NOSPLIT, $0-48
 	MOVQ   y+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -30,7 +30,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VADDPS     Y2, Y1, Y0
@@ -48,7 +48,7 @@ TEXT ·mulVec(SB), NOSPLIT, $0-48
 	MOVQ   y+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -66,7 +66,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VMULPS     Y2, Y1, Y0
@@ -84,7 +84,7 @@ TEXT ·subVec(SB), NOSPLIT, $0-48
 	MOVQ   y+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -102,7 +102,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VSUBPS     Y2, Y1, Y0
@@ -120,7 +120,7 @@ TEXT ·divVec(SB), NOSPLIT, $0-48
 	MOVQ   y+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -138,7 +138,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VDIVPS     Y2, Y1, Y0
@@ -156,7 +156,7 @@ TEXT ·scaleVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+24(FP), DX
 	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -173,7 +173,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMULPS     Y8, Y1, Y0
 	VMASKMOVPS Y0, Y14, (SI)(AX*4)
@@ -192,7 +192,7 @@ TEXT ·lerpVec(SB), NOSPLIT, $0-48
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), DX
+	MOVQ         mask+40(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -213,7 +213,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VMULPS     Y9, Y2, Y2
@@ -235,7 +235,7 @@ TEXT ·clampVec(SB), NOSPLIT, $0-40
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -253,7 +253,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMAXPS     Y1, Y8, Y0
 	VMINPS     Y0, Y9, Y0
@@ -273,7 +273,7 @@ TEXT ·clampBackVec(SB), NOSPLIT, $0-48
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), DX
+	MOVQ         mask+40(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -294,7 +294,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VCMPPS     $0x01, Y1, Y8, Y0
@@ -315,7 +315,7 @@ TEXT ·leakyVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+24(FP), DX
 	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -334,7 +334,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMULPS     Y8, Y1, Y3
 	VCMPPS     $0x02, Y15, Y1, Y4
@@ -354,7 +354,7 @@ TEXT ·leakyBackVec(SB), NOSPLIT, $0-48
 	MOVQ         scalars+32(FP), DX
 	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), DX
+	MOVQ         mask+40(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -374,7 +374,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VMULPS     Y8, Y2, Y3
@@ -396,7 +396,7 @@ TEXT ·normVec(SB), NOSPLIT, $0-40
 	VBROADCASTSS 4(DX), Y9
 	VBROADCASTSS 8(DX), Y10
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -415,7 +415,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VSUBPS     Y8, Y1, Y0
 	VMULPS     Y9, Y0, Y0
@@ -437,7 +437,7 @@ TEXT ·normClampVec(SB), NOSPLIT, $0-40
 	VBROADCASTSS 8(DX), Y10
 	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -458,7 +458,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VSUBPS     Y8, Y1, Y0
 	VMULPS     Y9, Y0, Y0
@@ -483,7 +483,7 @@ TEXT ·normPassVec(SB), NOSPLIT, $0-48
 	VBROADCASTSS 8(DX), Y10
 	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), DX
+	MOVQ         mask+40(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -507,7 +507,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VSUBPS     Y8, Y1, Y0
@@ -534,7 +534,7 @@ TEXT ·layerVec(SB), NOSPLIT, $0-56
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+48(FP), DX
+	MOVQ         mask+48(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -556,7 +556,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VMASKMOVPS (R9)(AX*4), Y14, Y3
@@ -582,7 +582,7 @@ TEXT ·normBackVec(SB), NOSPLIT, $0-48
 	VBROADCASTSS 8(DX), Y10
 	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), DX
+	MOVQ         mask+40(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -604,7 +604,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VMULPS     Y8, Y1, Y0
@@ -626,7 +626,7 @@ TEXT ·axpyVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+24(FP), DX
 	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -645,7 +645,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (SI)(AX*4), Y14, Y0
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMULPS     Y8, Y1, Y1
@@ -663,7 +663,7 @@ TEXT ·reluVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -680,7 +680,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMAXPS     Y1, Y15, Y0
 	VMASKMOVPS Y0, Y14, (SI)(AX*4)
@@ -697,7 +697,7 @@ TEXT ·reluBackVec(SB), NOSPLIT, $0-48
 	MOVQ   dy+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -716,7 +716,7 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
 	VCMPPS     $0x01, Y1, Y15, Y0
@@ -734,7 +734,7 @@ TEXT ·expVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -777,7 +777,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VMOVUPS      vec42b20000<>+0(SB), Y6
 	VMINPS       Y1, Y6, Y1
@@ -949,7 +949,7 @@ TEXT ·sigmoidVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -995,7 +995,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VSUBPS       Y1, Y15, Y1
 	VMOVUPS      vec42b20000<>+0(SB), Y6
@@ -1040,7 +1040,7 @@ TEXT ·tanhVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -1104,7 +1104,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VANDPS       vec7fffffff<>+0(SB), Y1, Y2
 	VADDPS       Y2, Y2, Y0
@@ -1258,7 +1258,7 @@ TEXT ·expShiftVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+24(FP), DX
 	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), DX
+	MOVQ         mask+32(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -1301,7 +1301,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VSUBPS       Y8, Y1, Y0
 	VMOVUPS      vec42b20000<>+0(SB), Y6
@@ -1343,7 +1343,7 @@ TEXT ·siluVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -1391,7 +1391,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VMOVAPS      Y1, Y2
 	VSUBPS       Y2, Y15, Y2
@@ -1438,7 +1438,7 @@ TEXT ·geluVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -1503,7 +1503,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
 	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
@@ -1678,7 +1678,7 @@ TEXT ·geluBackVec(SB), NOSPLIT, $0-48
 	MOVQ   dy+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -1774,7 +1774,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VMASKMOVPS   (R8)(AX*4), Y14, Y2
 	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
@@ -1890,7 +1890,7 @@ TEXT ·geluTanhBackVec(SB), NOSPLIT, $0-48
 	MOVQ   dy+24(FP), R8
 	MOVQ   scalars+32(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), DX
+	MOVQ   mask+40(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -1951,7 +1951,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VMASKMOVPS   (R8)(AX*4), Y14, Y2
 	VMULPS       Y1, Y1, Y8
@@ -2051,7 +2051,7 @@ TEXT ·geluTanhVec(SB), NOSPLIT, $0-40
 	MOVQ   x+16(FP), DI
 	MOVQ   scalars+24(FP), DX
 	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), DX
+	MOVQ   mask+32(FP), R11
 	VXORPS Y15, Y15, Y15
 	XORQ   AX, AX
 	SUBQ   $0x08, CX
@@ -2102,7 +2102,7 @@ loop:
 rest:
 	ADDQ         $0x08, CX
 	JE           done
-	VMOVUPS      (DX), Y14
+	VMOVUPS      (R11), Y14
 	VMASKMOVPS   (DI)(AX*4), Y14, Y1
 	VMULPS       Y1, Y1, Y2
 	VMOVUPS      vec3d922279<>+0(SB), Y3
@@ -2145,22 +2145,21 @@ done:
 	VZEROUPPER
 	RET
 
-// func adamwVec(n int, w *float32, grad *float32, m *float32, v *float32, scalars *float32, mask *int32)
+// func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
 // Requires: AVX
-TEXT ·adamwVec(SB), NOSPLIT, $0-56
+TEXT ·sgdVec(SB), NOSPLIT, $0-64
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
-	MOVQ         m+24(FP), R8
-	MOVQ         v+32(FP), R9
-	MOVQ         scalars+40(FP), DX
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS 4(DX), Y9
 	VBROADCASTSS 8(DX), Y10
 	VBROADCASTSS 12(DX), Y11
-	VBROADCASTSS 16(DX), Y12
-	VBROADCASTSS 20(DX), Y13
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+48(FP), DX
+	MOVQ         mask+56(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -2169,29 +2168,11 @@ TEXT ·adamwVec(SB), NOSPLIT, $0-56
 loop:
 	VMOVUPS (SI)(AX*4), Y0
 	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMOVUPS (R9)(AX*4), Y3
-	VSUBPS  Y2, Y1, Y4
-	VMOVUPS vec3f800000<>+0(SB), Y5
-	VSUBPS  Y8, Y5, Y5
-	VMULPS  Y5, Y4, Y4
-	VADDPS  Y4, Y2, Y2
-	VMULPS  Y1, Y1, Y4
-	VMOVUPS vec3f800000<>+0(SB), Y5
-	VSUBPS  Y9, Y5, Y5
-	VMULPS  Y5, Y4, Y4
-	VMULPS  Y9, Y3, Y3
-	VADDPS  Y4, Y3, Y3
-	VSQRTPS Y3, Y4
-	VMULPS  Y12, Y4, Y4
-	VADDPS  Y13, Y4, Y4
-	VDIVPS  Y4, Y2, Y4
-	VMULPS  Y11, Y4, Y4
-	VMULPS  Y10, Y0, Y0
+	VMULPS  Y9, Y0, Y4
+	VADDPS  Y4, Y1, Y1
+	VMULPS  Y8, Y1, Y4
 	VSUBPS  Y4, Y0, Y0
 	VMOVUPS Y0, (SI)(AX*4)
-	VMOVUPS Y2, (R8)(AX*4)
-	VMOVUPS Y3, (R9)(AX*4)
 	ADDQ    $0x08, AX
 	SUBQ    $0x08, CX
 	JGE     loop
@@ -2199,49 +2180,34 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (SI)(AX*4), Y14, Y0
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMASKMOVPS (R9)(AX*4), Y14, Y3
-	VSUBPS     Y2, Y1, Y4
-	VMOVUPS    vec3f800000<>+0(SB), Y5
-	VSUBPS     Y8, Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VADDPS     Y4, Y2, Y2
-	VMULPS     Y1, Y1, Y4
-	VMOVUPS    vec3f800000<>+0(SB), Y5
-	VSUBPS     Y9, Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VMULPS     Y9, Y3, Y3
-	VADDPS     Y4, Y3, Y3
-	VSQRTPS    Y3, Y4
-	VMULPS     Y12, Y4, Y4
-	VADDPS     Y13, Y4, Y4
-	VDIVPS     Y4, Y2, Y4
-	VMULPS     Y11, Y4, Y4
-	VMULPS     Y10, Y0, Y0
+	VMULPS     Y9, Y0, Y4
+	VADDPS     Y4, Y1, Y1
+	VMULPS     Y8, Y1, Y4
 	VSUBPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS Y3, Y14, (R9)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func sgdVec(n int, w *float32, grad *float32, m *float32, scalars *float32, mask *int32)
+// func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
 // Requires: AVX
-TEXT ·sgdVec(SB), NOSPLIT, $0-48
+TEXT ·momentumVec(SB), NOSPLIT, $0-64
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
-	MOVQ         m+24(FP), R8
-	MOVQ         scalars+32(FP), DX
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
 	VBROADCASTSS (DX), Y8
 	VBROADCASTSS 4(DX), Y9
 	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), DX
+	MOVQ         mask+56(FP), R11
 	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
 	SUBQ         $0x08, CX
@@ -2251,10 +2217,11 @@ loop:
 	VMOVUPS (SI)(AX*4), Y0
 	VMOVUPS (DI)(AX*4), Y1
 	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y10, Y0, Y4
+	VMULPS  Y9, Y0, Y4
 	VADDPS  Y4, Y1, Y1
-	VMULPS  Y9, Y2, Y2
-	VADDPS  Y1, Y2, Y2
+	VMULPS  Y10, Y2, Y2
+	VMULPS  Y11, Y1, Y4
+	VADDPS  Y4, Y2, Y2
 	VMULPS  Y8, Y2, Y4
 	VSUBPS  Y4, Y0, Y0
 	VMOVUPS Y0, (SI)(AX*4)
@@ -2266,18 +2233,905 @@ loop:
 rest:
 	ADDQ       $0x08, CX
 	JE         done
-	VMOVUPS    (DX), Y14
+	VMOVUPS    (R11), Y14
 	VMASKMOVPS (SI)(AX*4), Y14, Y0
 	VMASKMOVPS (DI)(AX*4), Y14, Y1
 	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y10, Y0, Y4
+	VMULPS     Y9, Y0, Y4
 	VADDPS     Y4, Y1, Y1
-	VMULPS     Y9, Y2, Y2
-	VADDPS     Y1, Y2, Y2
+	VMULPS     Y10, Y2, Y2
+	VMULPS     Y11, Y1, Y4
+	VADDPS     Y4, Y2, Y2
 	VMULPS     Y8, Y2, Y4
 	VSUBPS     Y4, Y0, Y0
 	VMASKMOVPS Y0, Y14, (SI)(AX*4)
 	VMASKMOVPS Y2, Y14, (R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·nesterovVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VMULPS  Y9, Y0, Y4
+	VADDPS  Y4, Y1, Y1
+	VMULPS  Y10, Y2, Y2
+	VMULPS  Y11, Y1, Y4
+	VADDPS  Y4, Y2, Y2
+	VMULPS  Y10, Y2, Y4
+	VADDPS  Y1, Y4, Y4
+	VMULPS  Y8, Y4, Y4
+	VSUBPS  Y4, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	VMOVUPS Y2, (R8)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (R11), Y14
+	VMASKMOVPS (SI)(AX*4), Y14, Y0
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VMULPS     Y9, Y0, Y4
+	VADDPS     Y4, Y1, Y1
+	VMULPS     Y10, Y2, Y2
+	VMULPS     Y11, Y1, Y4
+	VADDPS     Y4, Y2, Y2
+	VMULPS     Y10, Y2, Y4
+	VADDPS     Y1, Y4, Y4
+	VMULPS     Y8, Y4, Y4
+	VSUBPS     Y4, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS Y2, Y14, (R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·adamVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VBROADCASTSS 28(DX), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y11, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMULPS       Y10, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y4
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 24(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VBROADCASTSS 16(DX), Y7
+	VMULPS       Y7, Y2, Y1
+	VDIVPS       Y4, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VBROADCASTSS 28(DX), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y11, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMULPS       Y10, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VSQRTPS      Y3, Y4
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 24(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VBROADCASTSS 16(DX), Y7
+	VMULPS       Y7, Y2, Y1
+	VDIVPS       Y4, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·amsgradVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMOVUPS      (R10)(AX*4), Y13
+	VBROADCASTSS 28(DX), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y11, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMULPS       Y10, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x03, Y13, Y13, Y4
+	VMAXPS       Y3, Y13, Y13
+	VORPS        Y4, Y13, Y13
+	VSQRTPS      Y13, Y4
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 24(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VBROADCASTSS 16(DX), Y7
+	VMULPS       Y7, Y2, Y1
+	VDIVPS       Y4, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	VMOVUPS      Y13, (R10)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMASKMOVPS   (R10)(AX*4), Y14, Y13
+	VBROADCASTSS 28(DX), Y7
+	VMULPS       Y7, Y0, Y0
+	VMULPS       Y11, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y8, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VMULPS       Y10, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y9, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VCMPPS       $0x03, Y13, Y13, Y4
+	VMAXPS       Y3, Y13, Y13
+	VORPS        Y4, Y13, Y13
+	VSQRTPS      Y13, Y4
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 24(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VBROADCASTSS 16(DX), Y7
+	VMULPS       Y7, Y2, Y1
+	VDIVPS       Y4, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+	VMASKMOVPS   Y13, Y14, (R10)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·rmspropVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSQRTPS      Y2, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMULPS       Y8, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSQRTPS      Y2, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMULPS       Y8, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·rmspropMomentumVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSQRTPS      Y2, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VMULPS       Y8, Y3, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSQRTPS      Y2, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VMULPS       Y8, Y3, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·rmspropCenteredVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSUBPS       Y3, Y1, Y4
+	VMULPS       Y11, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VSUBPS       Y4, Y2, Y5
+	VSQRTPS      Y5, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMULPS       Y8, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSUBPS       Y3, Y1, Y4
+	VMULPS       Y11, Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VSUBPS       Y4, Y2, Y5
+	VSQRTPS      Y5, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VMULPS       Y8, Y1, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·rmspropCenteredMomentumVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMOVUPS      (R10)(AX*4), Y13
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSUBPS       Y13, Y1, Y4
+	VMULPS       Y11, Y4, Y4
+	VADDPS       Y4, Y13, Y13
+	VMULPS       Y13, Y13, Y4
+	VSUBPS       Y4, Y2, Y5
+	VSQRTPS      Y5, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VMULPS       Y8, Y3, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	VMOVUPS      Y13, (R10)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMASKMOVPS   (R10)(AX*4), Y14, Y13
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VSUBPS       Y13, Y1, Y4
+	VMULPS       Y11, Y4, Y4
+	VADDPS       Y4, Y13, Y13
+	VMULPS       Y13, Y13, Y4
+	VSUBPS       Y4, Y2, Y5
+	VSQRTPS      Y5, Y4
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VBROADCASTSS 20(DX), Y7
+	VMULPS       Y7, Y3, Y3
+	VADDPS       Y1, Y3, Y3
+	VMULPS       Y8, Y3, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+	VMASKMOVPS   Y13, Y14, (R10)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·adagradVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS (SI)(AX*4), Y0
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VMULPS  Y9, Y0, Y4
+	VADDPS  Y4, Y1, Y1
+	VMULPS  Y1, Y1, Y4
+	VADDPS  Y4, Y2, Y2
+	VSQRTPS Y2, Y4
+	VADDPS  Y10, Y4, Y4
+	VMULPS  Y8, Y1, Y1
+	VDIVPS  Y4, Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (SI)(AX*4)
+	VMOVUPS Y2, (R8)(AX*4)
+	ADDQ    $0x08, AX
+	SUBQ    $0x08, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (R11), Y14
+	VMASKMOVPS (SI)(AX*4), Y14, Y0
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VMULPS     Y9, Y0, Y4
+	VADDPS     Y4, Y1, Y1
+	VMULPS     Y1, Y1, Y4
+	VADDPS     Y4, Y2, Y2
+	VSQRTPS    Y2, Y4
+	VADDPS     Y10, Y4, Y4
+	VMULPS     Y8, Y1, Y1
+	VDIVPS     Y4, Y1, Y1
+	VSUBPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS Y2, Y14, (R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·adadeltaVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y3, Y5
+	VSQRTPS      Y5, Y5
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y2, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y8, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y3, Y5
+	VSQRTPS      Y5, Y5
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y2, Y4
+	VSQRTPS      Y4, Y4
+	VDIVPS       Y4, Y5, Y4
+	VMULPS       Y4, Y1, Y1
+	VMULPS       Y11, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y10, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y8, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·nadamVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS 16(DX), Y7
+	VMULPS       Y7, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y11, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y8, Y1, Y1
+	VBROADCASTSS 24(DX), Y7
+	VMULPS       Y7, Y2, Y4
+	VADDPS       Y4, Y1, Y1
+	VSQRTPS      Y3, Y4
+	VBROADCASTSS 28(DX), Y7
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 20(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VBROADCASTSS 16(DX), Y7
+	VMULPS       Y7, Y1, Y4
+	VMULPS       Y1, Y4, Y4
+	VMULPS       Y11, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y8, Y1, Y1
+	VBROADCASTSS 24(DX), Y7
+	VMULPS       Y7, Y2, Y4
+	VADDPS       Y4, Y1, Y1
+	VSQRTPS      Y3, Y4
+	VBROADCASTSS 28(DX), Y7
+	VMULPS       Y7, Y4, Y4
+	VBROADCASTSS 20(DX), Y7
+	VADDPS       Y7, Y4, Y4
+	VDIVPS       Y4, Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// Requires: AVX
+TEXT ·adamaxVec(SB), NOSPLIT, $0-64
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+56(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y0
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      (R8)(AX*4), Y2
+	VMOVUPS      (R9)(AX*4), Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y1
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y1, Y1
+	VMULPS       Y11, Y3, Y3
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VMAXPS       Y1, Y3, Y3
+	VORPS        Y4, Y3, Y3
+	VMULPS       Y8, Y2, Y4
+	VDIVPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (SI)(AX*4)
+	VMOVUPS      Y2, (R8)(AX*4)
+	VMOVUPS      Y3, (R9)(AX*4)
+	ADDQ         $0x08, AX
+	SUBQ         $0x08, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x08, CX
+	JE           done
+	VMOVUPS      (R11), Y14
+	VMASKMOVPS   (SI)(AX*4), Y14, Y0
+	VMASKMOVPS   (DI)(AX*4), Y14, Y1
+	VMASKMOVPS   (R8)(AX*4), Y14, Y2
+	VMASKMOVPS   (R9)(AX*4), Y14, Y3
+	VMULPS       Y9, Y0, Y4
+	VADDPS       Y4, Y1, Y1
+	VSUBPS       Y2, Y1, Y4
+	VMULPS       Y10, Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	VANDPS       vec7fffffff<>+0(SB), Y1, Y1
+	VBROADCASTSS 16(DX), Y7
+	VADDPS       Y7, Y1, Y1
+	VMULPS       Y11, Y3, Y3
+	VCMPPS       $0x03, Y3, Y3, Y4
+	VMAXPS       Y1, Y3, Y3
+	VORPS        Y4, Y3, Y3
+	VMULPS       Y8, Y2, Y4
+	VDIVPS       Y3, Y4, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
+	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
 
 done:
 	VZEROUPPER

@@ -1,44 +1,36 @@
 package kern
 
-import "math"
+// Rule is vector code of an optimizer's step over weights, their gradients and up to three states. What the scalars are
+// stands in gen/vec/optim.go.
+type Rule func(n int, w, grad, a, b, c, scalars *float32, mask *int32)
 
-// SGD is what a step of stochastic gradient descent with momentum needs.
-type SGD struct{ Rate, Momentum, Decay float32 }
+var (
+	SGD                     Rule = sgdVec
+	Momentum                Rule = momentumVec
+	Nesterov                Rule = nesterovVec
+	Adam                    Rule = adamVec
+	AMSGrad                 Rule = amsgradVec
+	RMSprop                 Rule = rmspropVec
+	RMSpropMomentum         Rule = rmspropMomentumVec
+	RMSpropCentered         Rule = rmspropCenteredVec
+	RMSpropCenteredMomentum Rule = rmspropCenteredMomentumVec
+	Adagrad                 Rule = adagradVec
+	Adadelta                Rule = adadeltaVec
+	NAdam                   Rule = nadamVec
+	Adamax                  Rule = adamaxVec
+)
 
-// SGDRow is a step for parameters w with gradients g and momentum m: m = Momentum·m + g + Decay·w, w -= Rate·m.
-func SGDRow(w, g, m []float32, s *SGD) {
-	g, m = g[:len(w)], m[:len(w)]
-	if level >= avx2 {
-		sgdVec(len(w), first(w), first(g), first(m), &s.Rate, lanes(len(w)))
-		return
+// Run steps all of w by g and states that are as long, or nil. It reports whether it did: this machine may have no vector
+// code.
+func (r Rule) Run(w, g, a, b, c, scalars []float32) bool {
+	if level < avx2 {
+		return false
 	}
-	for i := range w {
-		m[i] = float32(s.Momentum*m[i]) + (g[i] + float32(s.Decay*w[i]))
-		w[i] -= float32(s.Rate * m[i])
+	for _, s := range [][]float32{g, a, b, c} {
+		if s != nil {
+			_ = s[:len(w)]
+		}
 	}
-}
-
-// AdamW is what a step of AdamW needs, of a learning rate, β₁, β₂, a decay and the number t of the step.
-type AdamW struct {
-	Beta1, Beta2 float32
-	Keep         float32 // 1 - rate·decay
-	Step         float32 // rate / (1 - β₁ᵗ)
-	Root         float32 // 1 / √(1 - β₂ᵗ)
-	Eps          float32
-}
-
-// AdamWRow is a step for parameters w with gradients g and moments m and v:
-// m += (1-β₁)·(g - m), v = β₂·v + (1-β₂)·g², w = Keep·w - Step·m / (Root·√v + Eps).
-func AdamWRow(w, g, m, v []float32, a *AdamW) {
-	g, m, v = g[:len(w)], m[:len(w)], v[:len(w)]
-	if level >= avx2 {
-		adamwVec(len(w), first(w), first(g), first(m), first(v), &a.Beta1, lanes(len(w)))
-		return
-	}
-	for i := range w {
-		m[i] += float32((g[i] - m[i]) * (1 - a.Beta1))
-		v[i] = float32(v[i]*a.Beta2) + float32(float32(g[i]*g[i])*(1-a.Beta2))
-		root := float32(math.Sqrt(float64(v[i])))
-		w[i] = float32(w[i]*a.Keep) - float32(m[i]/(float32(root*a.Root)+a.Eps)*a.Step)
-	}
+	r(len(w), first(w), first(g), first(a), first(b), first(c), first(scalars), lanes(len(w)))
+	return true
 }

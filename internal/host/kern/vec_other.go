@@ -14,8 +14,6 @@ func sigmoidVec(n int, dst, x, scalars *float32, mask *int32)                   
 func tanhVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
 func geluVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
 func geluTanhVec(n int, dst, x, scalars *float32, mask *int32)                                 {}
-func sgdVec(n int, w, grad, m, scalars *float32, mask *int32)                                  {}
-func adamwVec(n int, w, grad, m, v, scalars *float32, mask *int32)                             {}
 func expShiftVec(n int, dst, x, scalars *float32, mask *int32)                                 {}
 func siluVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
 func geluBackVec(n int, dst, x, dy, scalars *float32, mask *int32)                             {}
@@ -44,5 +42,18 @@ func columnsVec32(n int, sums *float64, x *float32, distance int) {}
 func columnsVec4(n int, sums *float64, x *float32, distance int)  {}
 func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32) {
 }
-func normClampVec(n int, dst, x, scalars *float32, mask *int32)    {}
-func normPassVec(n int, dst, x, dy, scalars *float32, mask *int32) {}
+func normClampVec(n int, dst, x, scalars *float32, mask *int32)                         {}
+func normPassVec(n int, dst, x, dy, scalars *float32, mask *int32)                      {}
+func sgdVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                     {}
+func momentumVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
+func nesterovVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
+func adamVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                    {}
+func amsgradVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                 {}
+func rmspropVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                 {}
+func rmspropMomentumVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)         {}
+func rmspropCenteredVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)         {}
+func rmspropCenteredMomentumVec(n int, w, grad, a, b, c, scalars *float32, mask *int32) {}
+func adagradVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                 {}
+func adadeltaVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
+func nadamVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                   {}
+func adamaxVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                  {}

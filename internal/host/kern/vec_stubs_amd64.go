@@ -139,15 +139,70 @@ func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *floa
 //go:noescape
 func geluTanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
 
-// adamwVec is a kernel of rows.
-//
-//go:noescape
-func adamwVec(n int, w *float32, grad *float32, m *float32, v *float32, scalars *float32, mask *int32)
-
 // sgdVec is a kernel of rows.
 //
 //go:noescape
-func sgdVec(n int, w *float32, grad *float32, m *float32, scalars *float32, mask *int32)
+func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// momentumVec is a kernel of rows.
+//
+//go:noescape
+func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// nesterovVec is a kernel of rows.
+//
+//go:noescape
+func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// adamVec is a kernel of rows.
+//
+//go:noescape
+func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// amsgradVec is a kernel of rows.
+//
+//go:noescape
+func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// rmspropVec is a kernel of rows.
+//
+//go:noescape
+func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// rmspropMomentumVec is a kernel of rows.
+//
+//go:noescape
+func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// rmspropCenteredVec is a kernel of rows.
+//
+//go:noescape
+func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// rmspropCenteredMomentumVec is a kernel of rows.
+//
+//go:noescape
+func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// adagradVec is a kernel of rows.
+//
+//go:noescape
+func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// adadeltaVec is a kernel of rows.
+//
+//go:noescape
+func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// nadamVec is a kernel of rows.
+//
+//go:noescape
+func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+
+// adamaxVec is a kernel of rows.
+//
+//go:noescape
+func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
 
 // sumVec is a kernel of rows.
 //

@@ -120,16 +120,7 @@ func main() {
 		sigmoid(ymm[3], ymm[2])
 		VMULPS(ymm[2], ymm[1], ymm[0])
 	})
-	row("adamwVec", "w grad m v", "w grad m v", "w m v", 6, adamw)
-	row("sgdVec", "w grad m", "w grad m", "w m", 3, func() { // learning rate, momentum, decay
-		p, g, m, t := ymm[0], ymm[1], ymm[2], temps[0]
-		VMULPS(scalars[2], p, t)
-		VADDPS(t, g, g)
-		VMULPS(scalars[1], m, m)
-		VADDPS(g, m, m)
-		VMULPS(scalars[0], m, t)
-		VSUBPS(t, p, p)
-	})
+	rules()
 	sum()
 	maximum()
 	moments()
@@ -140,17 +131,20 @@ func main() {
 	Generate()
 }
 
-// row writes a kernel of n elements. The rows are in ymm[0], ymm[1], … for the body, which leaves there what is written.
+// rows are where row has them.
+var rows = []reg.VecPhysical{reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y13}
+
+// row writes a kernel of n elements. The rows are in registers for the body, which leaves there what is written.
 // The last vector, if it is not full, is under a mask.
-func row(name, rows, read, written string, scalarCount int, body func()) {
-	names := strings.Fields(rows)
+func row(name, all, read, written string, scalarCount int, body func()) {
+	names := strings.Fields(all)
 	TEXT(name, NOSPLIT, fmt.Sprintf("func(n int, %s *float32, scalars *float32, mask *int32)", strings.Join(names, ", ")))
 	Pragma("noescape")
 	Doc(name + " is a kernel of rows.")
 	n, i := reg.RCX, reg.RAX
 	at := map[string]reg.GPPhysical{}
 	for j, r := range names {
-		at[r] = []reg.GPPhysical{reg.RSI, reg.RDI, reg.R8, reg.R9}[j]
+		at[r] = []reg.GPPhysical{reg.RSI, reg.RDI, reg.R8, reg.R9, reg.R10}[j]
 		Load(Param(r), at[r])
 	}
 	Load(Param("scalars"), reg.RDX)
@@ -158,14 +152,14 @@ func row(name, rows, read, written string, scalarCount int, body func()) {
 		VBROADCASTSS(Mem{Base: reg.RDX, Disp: 4 * j}, scalars[j])
 	}
 	Load(Param("n"), n)
-	Load(Param("mask"), reg.RDX)
+	Load(Param("mask"), reg.R11)
 	VXORPS(zero, zero, zero)
 	XORQ(i, i)
 	each := func(which string, f func(r reg.VecPhysical, m Mem)) {
 		for j, r := range names {
 			for _, w := range strings.Fields(which) {
 				if r == w {
-					f(ymm[j], Mem{Base: at[r], Index: i, Scale: 4})
+					f(rows[j], Mem{Base: at[r], Index: i, Scale: 4})
 				}
 			}
 		}
@@ -182,7 +176,7 @@ func row(name, rows, read, written string, scalarCount int, body func()) {
 	Label("rest")
 	ADDQ(Imm(8), n)
 	JE(LabelRef("done"))
-	VMOVUPS(Mem{Base: reg.RDX}, mask)
+	VMOVUPS(Mem{Base: reg.R11}, mask)
 	each(read, func(r reg.VecPhysical, m Mem) { VMASKMOVPS(m, mask, r) })
 	body()
 	each(written, func(r reg.VecPhysical, m Mem) { VMASKMOVPS(r, mask, m) })
@@ -370,27 +364,4 @@ func sum() {
 	Store(reg.X0, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
-}
-
-// adamw has scalars β1, β2, 1 - rate·decay, rate / (1 - β1^t), 1 / √(1 - β2^t), ε.
-func adamw() {
-	p, g, m, v, t := ymm[0], ymm[1], ymm[2], ymm[3], temps[0]
-	VSUBPS(m, g, t)
-	VMOVUPS(c(1), temps[1])
-	VSUBPS(scalars[0], temps[1], temps[1])
-	VMULPS(temps[1], t, t)
-	VADDPS(t, m, m)
-	VMULPS(g, g, t)
-	VMOVUPS(c(1), temps[1])
-	VSUBPS(scalars[1], temps[1], temps[1])
-	VMULPS(temps[1], t, t)
-	VMULPS(scalars[1], v, v)
-	VADDPS(t, v, v)
-	VSQRTPS(v, t)
-	VMULPS(scalars[4], t, t)
-	VADDPS(scalars[5], t, t)
-	VDIVPS(t, m, t)
-	VMULPS(scalars[3], t, t)
-	VMULPS(scalars[2], p, p)
-	VSUBPS(t, p, p)
 }
