@@ -3,96 +3,78 @@ package cuda
 import "github.com/snug-ml/snug/internal/driver"
 
 func init() {
-	register("adafactor", floats, driver.Kernel{
-		Workspace: func(a *driver.Args) int64 { return newFactored(a).bytes() },
-		Run:       adafactor,
-	})
-	register("adafactor vector", floats, driver.Kernel{
-		Workspace: func(a *driver.Args) int64 { return 64 + newReduction(1, a.Out[0].Len(), false).workspace() },
-		Run:       adafactorVector,
-	})
-}
-
-// factored are the sums that adafactor makes of a matrix: of the squares of gradients in
-// rows and in columns, of what is left of them in all, of the weights' squares, and of the
-// means of rows.
-type factored struct {
-	rows, cols                int
-	byRow, byCol, all, ofRows reduction
-}
-
-func newFactored(a *driver.Args) *factored {
-	w := &a.Out[0]
-	f := &factored{rows: w.Shape[0]}
-	f.cols = w.Len() / f.rows
-	f.byRow, f.byCol = newReduction(f.rows, f.cols, false), newReduction(f.cols, f.rows, true)
-	f.all, f.ofRows = newReduction(1, w.Len(), false), newReduction(1, f.rows, false)
-	return f
-}
-
-// bytes are for three numbers, a sum of each row and the parts of one reduction at a time.
-func (f *factored) bytes() int64 {
-	return 64 + int64(f.rows)*8 + max(f.byRow.workspace(), f.byCol.workspace(), f.all.workspace(), f.ofRows.workspace())
+	register("adafactor", floats, driver.Kernel{Run: adafactor})
+	register("adafactor vector", floats, driver.Kernel{Run: adafactorVector})
 }
 
 // adafactor steps a matrix; In, Out and F are the host's, whose formulas stand there.
+// Scratch has no room for more than a number for each row and column, and two, where the
+// matrix is one tile; for more than that, there is room for the parts of sums.
 func adafactor(a *driver.Args) {
-	f := newFactored(a)
 	g, w, row, col := &a.In[0], &a.Out[0], &a.Out[1], &a.Out[2]
-	rows, cols, n := f.rows, f.cols, w.Len()
-	total, mean, work := numbers(a.Work, 2), numbers(a.Work[16:], 1), a.Work[64:]
-	rowSums, work := numbers(work, rows), work[rows*8:]
+	n, rows := w.Len(), w.Shape[0]
+	cols := n / rows
 	scratch := a.Out[3].Data
-	rowParts, colParts := numbers(scratch, rows), numbers(scratch[rows*8:], cols)
+	ofRows, ofCols := numbers(scratch, 0, rows), numbers(scratch, rows, cols)
+	size, change := numbers(scratch, rows+cols, 1), numbers(scratch, rows+cols+1, 1)
+	free := scratch[(rows+cols+2)*8:]
+	relative := a.F[6] != 0
+
+	alongRow, alongCol := newReduction(rows, cols, false), newReduction(cols, rows, true)
 	squares := function("square sum", g.Type)
+	inRows := []any{apart(rows, cols), apart(cols, 1)}
+	sum := func(x, to *driver.Array, scale float64) {
+		newReduction(1, rows, false).run(a, free, to, scale, "sum", function("sum", x.Type), x, layout{}, apart(rows, 1))
+	}
+	parts := func() {
+		sum(row, change, 1/float64(rows))
+		run(a, "adafactor", function("adafactor parts", row.Type), spread(max(rows, cols), 1), rows, cols, change, row, col, ofRows, ofCols)
+	}
 
-	f.byRow.run(a, work, rowParts, 1, "sum", squares, g, apart(rows, cols), apart(cols, 1))
-	f.byCol.run(a, work, colParts, 1, "sum", squares, g, apart(cols, 1), apart(rows, cols))
-	run(a, "adafactor", function("adafactor means", row.Type), spread(max(rows, cols), 1),
-		rows, cols, a.F[2], a.F[3], rowParts, colParts, row, col)
-	f.ofRows.run(a, work, mean, 1/float64(rows), "sum", function("sum", row.Type), row, layout{}, apart(rows, 1))
-	run(a, "adafactor", function("adafactor parts", row.Type), spread(max(rows, cols), 1),
-		rows, cols, mean, row, col, rowParts, colParts)
-
-	f.all.run(a, work, part(total, 0), 1, "sum", function("square sum", w.Type), w, layout{}, apart(n, 1))
-	f.byRow.run(a, work, rowSums, 1, "adafactor", function("adafactor change", g.Type), g, rowParts, colParts)
-	f.ofRows.run(a, work, part(total, 1), 1, "sum", function("sum", driver.Float64), rowSums, layout{}, apart(rows, 1))
-	run(a, "adafactor", function("adafactor", g.Type), spread(n, 4),
-		n, dense(w, g), a.Key[:], cols, a.F[1], rate(a.F), total, rowParts, colParts, g, w)
+	if relative {
+		alongRow.run(a, free, ofRows, 1, "sum", squares, append([]any{w}, inRows...)...)
+		sum(ofRows, size, 1)
+	}
+	alongRow.run(a, free, ofRows, 1, "sum", squares, append([]any{g}, inRows...)...)
+	alongCol.run(a, free, ofCols, 1, "sum", squares, g, apart(cols, 1), apart(rows, cols))
+	run(a, "adafactor", function("adafactor means", row.Type), spread(max(rows, cols), 1), rows, cols, a.F[2], a.F[3], ofRows, ofCols, row, col)
+	parts()
+	alongRow.run(a, free, ofRows, 1, "adafactor", function("adafactor change", g.Type), g, ofRows, ofCols)
+	sum(ofRows, change, 1)
+	launch(a, "adafactor", "adafactor_rate", one, one, 0, n, 1, a.F[0], a.F[4], a.F[5], relative, size)
+	parts()
+	run(a, "adafactor", function("adafactor", g.Type), spread(n, 4), n, dense(w, g), a.Key[:], cols, a.F[1], size, ofRows, ofCols, g, w)
 }
 
-// adafactorVector steps what is no matrix.
+// adafactorVector steps what is no matrix. Scratch is for two sums of each tile.
 func adafactorVector(a *driver.Args) {
 	g, w, v := &a.In[0], &a.Out[0], &a.Out[1]
-	n := w.Len()
-	total, work := numbers(a.Work, 2), a.Work[64:]
-	all := newReduction(1, n, false)
-	run(a, "adafactor", function("adafactor squares", g.Type), spread(n, 1), n, a.F[2], a.F[3], g, v)
-	all.run(a, work, part(total, 0), 1, "sum", function("square sum", w.Type), w, layout{}, apart(n, 1))
-	all.run(a, work, part(total, 1), 1, "adafactor", function("adafactor vector change", g.Type), g, v)
-	run(a, "adafactor", function("adafactor vector", g.Type), spread(n, 4),
-		n, dense(w, g, v), a.Key[:], a.F[1], rate(a.F), total, g, w, v)
-}
-
-// rate is struct Rate of adafactor.cu.
-func rate(f []float64) []uint64 {
-	w := []uint64{f64bits(f[0]), f64bits(f[4]), f64bits(f[5]), 0}
-	if f[6] != 0 {
-		w[3] = 1
+	n, tile := w.Len(), int(a.F[7]*a.F[8])
+	if n == 0 {
+		return
 	}
-	return w
+	all := newReduction(1, n, false)
+	all.each = max(all.each, tile)
+	parts := all.parts()
+	sizes, changes := numbers(a.Out[2].Data, 0, parts), numbers(a.Out[2].Data, parts, parts)
+	relative := a.F[6] != 0
+
+	run(a, "adafactor", function("adafactor squares", g.Type), spread(n, 1), n, a.F[2], a.F[3], g, v)
+	if relative {
+		all.once(a, sizes, 1, "sum", function("square sum", w.Type), w, layout{}, apart(n, 1))
+	}
+	all.once(a, changes, 1, "adafactor", function("adafactor vector change", g.Type), g, v)
+	launch(a, "adafactor", "adafactor_rate", one, one, 0, n, parts, a.F[0], a.F[4], a.F[5], relative, sizes)
+	run(a, "adafactor", function("adafactor vector", g.Type), spread(n, 4), n, dense(w, g, v), a.Key[:], a.F[1], sizes, g, w, v)
 }
 
-// numbers are so many of float64 at the start of memory.
-func numbers(mem []byte, n int) *driver.Array {
-	return &driver.Array{Type: driver.Float64, Shape: []int{n}, Strides: []int{1}, Data: mem[:n*8]}
+// numbers are n of float64, from number first on.
+func numbers(mem []byte, first, n int) *driver.Array {
+	return &driver.Array{Type: driver.Float64, Shape: []int{n}, Strides: []int{1}, Data: mem[first*8 : (first+n)*8]}
 }
 
-func part(a *driver.Array, i int) *driver.Array { return numbers(a.Data[i*8:], 1) }
-
-// apart is n elements, a step apart.
-func apart(n, step int) layout {
-	l := layout{rank: 1}
-	l.shape[0], l.strides[0] = n, step
+// apart is n elements, a step from each other.
+func apart(n, step int) (l layout) {
+	l.rank, l.shape[0], l.strides[0] = 1, n, step
 	return l
 }

@@ -14,17 +14,27 @@ var all = append(slices.Clone(floats), driver.Int64, driver.Int32, driver.Uint8,
 // may be of any strides and are broadcast to the output, which may be the first input.
 func elementwise(module string, types []driver.DType, names ...string) {
 	for _, name := range names {
-		register(name, types, driver.Kernel{Strided: true, Run: func(a *driver.Args) { each(a, module, name) }})
+		register(name, types, driver.Kernel{Strided: true, Run: each(module, name)})
 	}
 }
 
-// each runs the kernel of that name.
-func each(a *driver.Args, module, name string) {
-	t := a.In[0].Type
-	eachBy(a, module, function(name, t), 16/t.Size())
+// each runs the kernels of that name.
+func each(module, name string) func(*driver.Args) {
+	of := functions(name)
+	return func(a *driver.Args) {
+		t := a.In[0].Type
+		eachBy(a, module, of[t], 16/t.Size())
+	}
 }
 
-// function is what the kernel of that name is called in CUDA C.
+// functions are what the kernels of that name are called in CUDA C, by type.
+func functions(name string) (of [driver.Bool + 1]string) {
+	for t := range of {
+		of[t] = function(name, driver.DType(t))
+	}
+	return of
+}
+
 func function(name string, t driver.DType) string {
 	return strings.ReplaceAll(name, " ", "_") + suffixes[t]
 }
@@ -36,7 +46,8 @@ func eachBy(a *driver.Args, module, function string, at int) {
 	if n == 0 {
 		return
 	}
-	operands := []*driver.Array{&a.Out[0]}
+	var all [maxOperands]*driver.Array
+	operands := append(all[:0], &a.Out[0])
 	for i := range a.In {
 		operands = append(operands, &a.In[i])
 	}
@@ -46,7 +57,8 @@ func eachBy(a *driver.Args, module, function string, at int) {
 	if !even {
 		at = 1
 	}
-	params := []any{n, even, walk(operands), f[0], f[1]}
+	var buf [5 + maxOperands]any
+	params := append(buf[:0], n, even, walk(operands, even), f[0], f[1])
 	for _, o := range operands {
 		params = append(params, o)
 	}
@@ -57,6 +69,9 @@ func eachBy(a *driver.Args, module, function string, at int) {
 func run(a *driver.Args, module, function string, grid [3]int, params ...any) {
 	launch(a, module, function, grid, [3]int{threads, 1, 1}, 0, params...)
 }
+
+// one is the grid, and the block, of a kernel for a single thread.
+var one = [3]int{1, 1, 1}
 
 // spread is a grid for n elements, of which a thread takes so many at a time, and more
 // than once where there are many.
@@ -70,35 +85,39 @@ func dense(arrays ...*driver.Array) bool {
 	})
 }
 
+// maxOperands is how many arrays an elementwise kernel has at most, the output included.
+const maxOperands = 4
+
 // walk is struct Walk of elementwise.cuh: how arrays lie that are broadcast to the shape
 // of the first. Dimensions are joined where they lie one after the other in all of them.
-func walk(arrays []*driver.Array) []uint64 {
-	const most = 4
+func walk(arrays []*driver.Array, dense bool) []uint64 {
 	type dim struct {
 		length  int
-		strides [most]int
+		strides [maxOperands]int
 	}
-	var dims []dim
-	var expanded [most]driver.Array
-	for k, a := range arrays {
-		expanded[k] = driver.Expand(a, arrays[0].Shape)
+	var buf [maxRank]dim
+	dims, shape := buf[:0], arrays[0].Shape
+	if dense {
+		dims, shape = append(dims, dim{arrays[0].Len(), [maxOperands]int{1, 1, 1, 1}}), nil
 	}
-	for i, length := range arrays[0].Shape {
+	for i, length := range shape {
 		if length == 1 {
 			continue
 		}
 		d := dim{length: length}
-		for k := range arrays {
-			d.strides[k] = expanded[k].Strides[i]
+		for k, a := range arrays {
+			if own := i - len(shape) + len(a.Shape); own >= 0 && a.Shape[own] != 1 {
+				d.strides[k] = a.Strides[own]
+			}
 		}
-		if n := len(dims); n > 0 && follows(d.length, d.strides, dims[n-1].strides) {
+		if n := len(dims); n > 0 && follows(length, d.strides, dims[n-1].strides) {
 			d.length *= dims[n-1].length
 			dims = dims[:n-1]
 		}
 		dims = append(dims, d)
 	}
 	if len(dims) > maxRank {
-		panic(fmt.Sprintf("cuda: %d arrays of shape %v have more than %d dimensions together", len(arrays), arrays[0].Shape, maxRank))
+		panic(fmt.Sprintf("cuda: %d arrays of shape %v have more than %d dimensions together", len(arrays), shape, maxRank))
 	}
 	w := make([]uint64, 1+maxRank*(1+len(arrays)))
 	w[0] = uint64(len(dims))
@@ -112,7 +131,7 @@ func walk(arrays []*driver.Array) []uint64 {
 }
 
 // follows reports whether a dimension lies inside another without gaps.
-func follows(length int, strides, outer [4]int) bool {
+func follows(length int, strides, outer [maxOperands]int) bool {
 	for k, s := range strides {
 		if outer[k] != length*s {
 			return false

@@ -78,7 +78,7 @@ func TestAdam8bit(t *testing.T) {
 func TestAdafactor(t *testing.T) {
 	g := newAgreement(t)
 	positive := func() float64 { return 0.1 + math.Abs(g.rnd.NormFloat64()) }
-	const high, wide = 16, 64
+	const high, wide = 256, 1024
 	parts := func(n, of int) int { return (n + of - 1) / of }
 	for _, dtype := range floats {
 		state := dtype
@@ -87,14 +87,14 @@ func TestAdafactor(t *testing.T) {
 		}
 		for _, relative := range []float64{0, 1} {
 			f := []float64{0.1, 0.99, 0.9, 1e-30, 1e-3, 1, relative, high, wide}
-			for _, s := range [][2]int{{2, 3}, {40, 700}, {700, 33}} {
+			for _, s := range [][2]int{{2, 3}, {40, 700}, {700, 33}, {3, 20000}} {
 				rows, cols := s[0], s[1]
 				scratch := parts(cols, wide)*rows + parts(rows, high)*cols + 2*parts(rows, high)*parts(cols, wide)
 				a := driver.Args{F: f, In: []driver.Array{g.array(dtype, s[:], nil)}, Out: []driver.Array{g.array(dtype, s[:], nil),
 					g.array(state, []int{rows}, positive), g.array(state, []int{cols}, positive), g.array(driver.Float64, []int{scratch}, nil)}}
 				g.runFirst("adafactor", 3, 10*tolerance(dtype), a)
 			}
-			n := 3001
+			n := 300_001
 			a := driver.Args{F: f, In: []driver.Array{g.array(dtype, []int{n}, nil)}, Out: []driver.Array{g.array(dtype, []int{n}, nil),
 				g.array(state, []int{n}, positive), g.array(driver.Float64, []int{2 * parts(n, high*wide)}, nil)}}
 			g.runFirst("adafactor vector", 2, 10*tolerance(dtype), a)

@@ -52,18 +52,20 @@ func (d reduction) workspace() (bytes int64) {
 // run launches a function that makes the parts, and what adds them up. Sums are multiplied
 // by scale.
 func (d reduction) run(a *driver.Args, work []byte, out *driver.Array, scale float64, module, function string, params ...any) {
-	if d.n == 0 {
-		return
-	}
-	once := func(out *driver.Array, scale float64) {
-		blocks := line(d.n, threads/d.lanes)[0] * d.parts()
-		run(a, module, function, [3]int{blocks, 1, 1}, append([]any{d.words(), operandOf(out, out.Shape), scale}, params...)...)
-	}
-	for d.parts() > 1 {
+	for d.n > 0 && d.parts() > 1 {
 		parts := driver.Array{Type: driver.Float64, Shape: []int{d.n * d.parts()}, Strides: []int{1}, Data: work[:d.bytes()]}
-		once(&parts, 1)
+		d.once(a, &parts, 1, module, function, params...)
 		work = work[d.bytes():]
 		d, module, function, params = d.next(), "sum", "sum_parts", []any{&parts}
 	}
-	once(out, scale)
+	d.once(a, out, scale, module, function, params...)
+}
+
+// once makes the parts.
+func (d reduction) once(a *driver.Args, out *driver.Array, scale float64, module, function string, params ...any) {
+	if d.n == 0 {
+		return
+	}
+	blocks := line(d.n, threads/d.lanes)[0] * d.parts()
+	run(a, module, function, [3]int{blocks, 1, 1}, append([]any{d.words(), operandOf(out, out.Shape), scale}, params...)...)
 }

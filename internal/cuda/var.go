@@ -13,6 +13,6 @@ func init() {
 	})
 	register("var backward", floats, driver.Kernel{
 		Strided: true, Mixed: true,
-		Run: func(a *driver.Args) { each(a, "var", "var backward") },
+		Run: each("var", "var backward"),
 	})
 }

@@ -4,6 +4,6 @@ import "github.com/snug-ml/snug/internal/driver"
 
 func init() {
 	for _, name := range []string{"where", "masked fill"} { // the last input is of bools
-		register(name, all, driver.Kernel{Strided: true, Mixed: true, Run: func(a *driver.Args) { each(a, "where", name) }})
+		register(name, all, driver.Kernel{Strided: true, Mixed: true, Run: each("where", name)})
 	}
 }

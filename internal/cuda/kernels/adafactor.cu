@@ -1,21 +1,26 @@
 #include "reduce.cuh"
 #include "rounding.cuh"
 
-// The host's adafactor.go has the formulas. Rate is what a change u is multiplied by, of the
-// sums of w² and u² over n elements.
-struct Rate {
-  double rate, least, clip;
-  i64 relative;
-  __device__ double of(const double *sizes, i64 n) const {
-    double r = rate / greater(1.0, sqrt(sizes[1] / n) / clip);
-    return relative ? r * greater(least, sqrt(sizes[0] / n)) : r;
-  }
-};
+// The host's adafactor.go has the formulas.
 
-// means moves the means of rows and columns by the sums of their g².
+// adafactor_rate makes what a change u is multiplied by, of the sums of w² and u² over n
+// elements: parts of the one and then of the other. It takes the first one's place.
+KERNEL adafactor_rate(i64 n, i64 parts, double rate, double least, double clip, int relative, double *sums) {
+  double size = 0, change = 0;
+  for (i64 k = 0; k < parts; k++) change += sums[parts + k];
+  rate /= greater(1.0, sqrt(change / n) / clip);
+  if (relative) {
+    for (i64 k = 0; k < parts; k++) size += sums[k];
+    rate *= greater(least, sqrt(size / n));
+  }
+  sums[0] = rate;
+}
+
+// moved is a mean, or a square, that is moved to what is now.
 template <class A> __device__ inline A moved(A mean, double beta2, double now) { return A(beta2 * mean + (1 - beta2) * now); }
 
 #define MEANS(A, S)                                                                                          \
+  /* The means of rows and columns, of the sums of their g². */                                              \
   KERNEL adafactor_means##S(i64 rows, i64 cols, double beta2, double eps, const double *rowSums,             \
                             const double *colSums, A *row, A *col) {                                         \
     for (i64 i = index(); i < rows; i += span()) row[i] = moved(row[i], beta2, rowSums[i] / cols + eps);     \
@@ -31,7 +36,7 @@ MEANS(float, _f32)
 MEANS(double, _f64)
 
 #define MATRIX(T, S)                                                                                         \
-  /* The sum of u² of each row. */                                                                           \
+  /* The sum of u² of each row; it may take the place of that row's part. */                                 \
   KERNEL adafactor_change##S(Reduction d, Operand out, double scale, const T *g, const double *rowParts,     \
                              const double *colParts) {                                                       \
     reduce(d, out, scale, [=](i64 r) {                                                                       \
@@ -40,10 +45,10 @@ MEANS(double, _f64)
       return [=](i64 j) { double u = load(from + j) * colParts[j] * part; return u * u; };                   \
     });                                                                                                      \
   }                                                                                                          \
-  KERNEL adafactor##S(i64 n, int dense, Key key, i64 cols, double keep, Rate rate, const double *sizes,      \
+  KERNEL adafactor##S(i64 n, int dense, Key key, i64 cols, double keep, const double *rate,                  \
                       const double *rowParts, const double *colParts, const T *g, T *w) {                    \
     typedef Acc<T> A;                                                                                        \
-    double by = rate.of(sizes, n);                                                                           \
+    double by = *rate;                                                                                       \
     byFour(n, dense, [=](auto few, i64 i) {                                                                  \
       const int N = decltype(few)::count;                                                                    \
       A vg[N], vw[N];                                                                                        \
@@ -71,10 +76,10 @@ FLOATS(MATRIX)
       return [=](i64 j) { double x = load(g + j); return x * x / v[j]; };                                    \
     });                                                                                                      \
   }                                                                                                          \
-  KERNEL adafactor_vector##S(i64 n, int dense, Key key, double keep, Rate rate, const double *sizes,         \
+  KERNEL adafactor_vector##S(i64 n, int dense, Key key, double keep, const double *rate,                     \
                              const T *g, T *w, const Acc<T> *v) {                                            \
     typedef Acc<T> A;                                                                                        \
-    double by = rate.of(sizes, n);                                                                           \
+    double by = *rate;                                                                                       \
     byFour(n, dense, [=](auto few, i64 i) {                                                                  \
       const int N = decltype(few)::count;                                                                    \
       A vg[N], vw[N], vv[N];                                                                                 \
