@@ -195,14 +195,15 @@ func TestReferenceValues(t *testing.T) {
 
 // In float32 the deep models amplify rounding: PyTorch's own float32 logits of the ResNet-50
 // are 2 % and its first loss 4e-4 from the float64 ones, and the GPT's losses after the
-// fourth step a few thousandths. What follows from amplified rounding is only finite.
+// fourth step a few thousandths; sums in another order, as a card has them, came to 1.1e-3
+// and to 1.2 %. What follows from amplified rounding is only finite.
 func TestReferenceValuesFloat32(t *testing.T) {
 	compare(t, "models", snug.Float32, func(name string) tolerance {
 		switch name {
 		case "resnet50", "mobilenet_v2":
-			return tolerance{5e-2, 1e-3, math.Inf(1)}
+			return tolerance{5e-2, 3e-3, math.Inf(1)}
 		case "gpt":
-			return tolerance{1e-3, 1e-4, 1e-2}
+			return tolerance{1e-3, 1e-4, 3e-2}
 		}
 		return tolerance{1e-3, 1e-4, 1e-3}
 	})
