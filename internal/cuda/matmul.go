@@ -121,6 +121,11 @@ func multiply(a *driver.Args, p product, add bool) {
 	if add {
 		words[7] = 1
 	}
+	if batch*p.m*p.n <= 1024 && p.k <= p.segment() {
+		launch(a, "matmul", "matmuldirect"+suffix, line(batch*p.m*p.n, threads), [3]int{threads, 1, 1}, 0,
+			words, matrices(&p.x, 2), matrices(&p.y, 1), out, bias, stride)
+		return
+	}
 	rows := 64
 	if out.Type != driver.Float64 && splits == 1 && p.tiles(128) >= 128 {
 		rows = 128

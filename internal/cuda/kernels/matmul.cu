@@ -146,6 +146,19 @@ MATMUL(float, 8, 2, matmul8_f32)
 MATMUL(b16, 8, 2, matmul8_b16)
 MATMUL(f16, 8, 2, matmul8_f16)
 
+// matmuldirect is for few elements and one segment: a thread for each, as tiles would be
+// all but empty.
+#define DIRECT(T, S)                                                                                                 \
+  KERNEL matmuldirect##S(Product p, Matrices<T> x, Matrices<T> y, T *out, const T *bias, i64 stride) {               \
+    i64 i = index(), row = i / p.n, col = i % p.n, sample = row / p.m;                                               \
+    if (sample >= p.batch) return;                                                                                   \
+    const T *a = x.data + x.batch.at(sample) + row % p.m * x.across, *b = y.data + y.batch.at(sample) + col * y.across; \
+    Acc<T> sum = 0;                                                                                                  \
+    for (i64 k = 0; k < p.k; k++) sum = mad(load(a + k * x.deep), load(b + k * y.deep), sum);                        \
+    finish(p, sum + 0, row, col, out, bias, stride); /* a tile's sum is never -0 */                                  \
+  }
+FLOATS(DIRECT)
+
 // matmulsum adds up the segments' sums.
 #define SUM(T, S)                                                                            \
   KERNEL matmulsum##S(Product p, const Acc<T> *parts, T *out, const T *bias, i64 stride) {   \
