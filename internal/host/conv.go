@@ -6,17 +6,21 @@ import (
 )
 
 func init() {
-	convs := func(name string, pass kern.Pass, f32, f64 func(*driver.Args), shape func(a *driver.Args) kern.Conv) {
-		kernel := func(run func(*driver.Args)) driver.Kernel {
-			return driver.Kernel{Run: run, Workspace: func(a *driver.Args) int64 {
-				return kern.ConvWorkspace(a.In[0].Type, shape(a), pass, a.Threads)
-			}}
-		}
-		register(name, kernel(f32), kernel(f64))
+	convs(driver.Float32, conv[float32], convData[float32], convWeights[float32])
+	convs(driver.Float64, conv[float64], convData[float64], convWeights[float64])
+	convs(driver.BFloat16, conv[driver.B16], convData[driver.B16], convWeights[driver.B16])
+	convs(driver.Float16, conv[driver.F16], convData[driver.F16], convWeights[driver.F16])
+}
+
+func convs(t driver.DType, forward, data, weights func(*driver.Args)) {
+	pass := func(name string, pass kern.Pass, run func(*driver.Args), shape func(a *driver.Args) kern.Conv) {
+		driver.Register(name, t, backend, driver.Kernel{Run: run, Workspace: func(a *driver.Args) int64 {
+			return kern.ConvWorkspace(t, shape(a), pass, a.Threads)
+		}})
 	}
-	convs("conv", kern.Forward, conv[float32], conv[float64], convOf)
-	convs("conv backward data", kern.BackwardData, convData[float32], convData[float64], convDataOf)
-	convs("conv backward weights", kern.BackwardWeights, convWeights[float32], convWeights[float64], convWeightsOf)
+	pass("conv", kern.Forward, forward, convOf)
+	pass("conv backward data", kern.BackwardData, data, convDataOf)
+	pass("conv backward weights", kern.BackwardWeights, weights, convWeightsOf)
 }
 
 // convShape is that of a convolution from image to result. F: stride, padding, dilation,
@@ -35,7 +39,7 @@ func convDataOf(a *driver.Args) kern.Conv    { return convShape(a.F, &a.Out[0], 
 func convWeightsOf(a *driver.Args) kern.Conv { return convShape(a.F, &a.In[0], &a.Out[0]) }
 
 // conv: x, w and a bias that may be missing.
-func conv[T float32 | float64](a *driver.Args) {
+func conv[T kern.Elem](a *driver.Args) {
 	var bias []T
 	if len(a.In) == 3 {
 		bias = driver.Of[T](&a.In[2])
@@ -44,11 +48,11 @@ func conv[T float32 | float64](a *driver.Args) {
 }
 
 // convData: dy, w.
-func convData[T float32 | float64](a *driver.Args) {
+func convData[T kern.Elem](a *driver.Args) {
 	kern.ConvBackwardData(a.Threads, convDataOf(a), driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), driver.Of[T](&a.Out[0]), a.Work)
 }
 
 // convWeights: x, dy.
-func convWeights[T float32 | float64](a *driver.Args) {
+func convWeights[T kern.Elem](a *driver.Args) {
 	kern.ConvBackwardWeights(a.Threads, convWeightsOf(a), driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), driver.Of[T](&a.Out[0]), a.Work)
 }

@@ -72,6 +72,105 @@ const (
 	BackwardWeights
 )
 
+// ConvWorkspace is how many bytes of work a pass needs.
+func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
+	var a arena
+	threads = cv.threads(threads)
+	half := t.Half()
+	switch {
+	case t == driver.Float64 && pass == BackwardWeights:
+		newWeightPass[float64](cv, threads, &a)
+	case t == driver.Float64:
+		newConvPass[float64](cv, pass, threads, &a)
+	case t != driver.Float32 && !half:
+		panic(fmt.Sprintf("kern: convolution of %v", t))
+	case pass == BackwardWeights && half:
+		newHalfWeights(cv, threads, &a)
+	case pass == BackwardWeights:
+		newWeightPass[float32](cv, threads, &a)
+	case half:
+		newHalfConv(cv, pass, threads, &a)
+	default:
+		newConvPass[float32](cv, pass, threads, &a)
+	}
+	return a.size()
+}
+
+// A convPass is a forward pass or a data gradient, of x the image or the gradient of the result.
+type convPass[T floating] interface {
+	pack(threads int, w []T)
+	run(x, bias, y []T)
+}
+
+// A weightPass is a gradient of weights, which may be summed up in several parts.
+type weightPass[T floating] interface {
+	run(x, dy, dw []T, first, last bool)
+}
+
+func newConvPass[T floating](cv Conv, pass Pass, threads int, a *arena) convPass[T] {
+	switch wino := convWinograd[T](cv, pass); {
+	case wino && pass == Forward:
+		return any(newWinoForward(cv, threads, a)).(convPass[T])
+	case wino:
+		return any(newWinoBackward(cv, threads, a)).(convPass[T])
+	case pass == Forward:
+		return newConvForward[T](cv.pointwise(), threads, a)
+	}
+	return newConvBackward[T](cv.pointwise(), threads, a)
+}
+
+func newWeightPass[T floating](cv Conv, threads int, a *arena) weightPass[T] {
+	if convWinograd[T](cv, BackwardWeights) {
+		return any(newWinoWeights(cv, threads, a)).(weightPass[T])
+	}
+	return newConvWeights[T](cv.pointwise(), threads, a)
+}
+
+// ConvForward computes y = x ∗ w + bias; bias may be nil.
+func ConvForward[T Elem](threads int, cv Conv, x, w, bias, y []T, work []byte) {
+	runConv(threads, cv, Forward, x, w, bias, y, work)
+}
+
+// ConvBackwardData computes dx, the gradient of x.
+func ConvBackwardData[T Elem](threads int, cv Conv, dy, w, dx []T, work []byte) {
+	runConv(threads, cv, BackwardData, dy, w, nil, dx, work)
+}
+
+func runConv[T Elem](threads int, cv Conv, pass Pass, x, w, bias, y []T, work []byte) {
+	a := newArena(work)
+	threads = cv.threads(threads)
+	switch x := any(x).(type) {
+	case []float32:
+		c := newConvPass[float32](cv, pass, threads, a)
+		c.pack(threads, same[float32](w))
+		c.run(x, same[float32](bias), same[float32](y))
+	case []float64:
+		c := newConvPass[float64](cv, pass, threads, a)
+		c.pack(threads, same[float64](w))
+		c.run(x, same[float64](bias), same[float64](y))
+	case []driver.B16:
+		runHalfConv(newHalfConv(cv, pass, threads, a), threads, x, same[driver.B16](w), same[driver.B16](bias), same[driver.B16](y))
+	case []driver.F16:
+		runHalfConv(newHalfConv(cv, pass, threads, a), threads, x, same[driver.F16](w), same[driver.F16](bias), same[driver.F16](y))
+	}
+}
+
+// ConvBackwardWeights computes dw, the gradient of w.
+func ConvBackwardWeights[T Elem](threads int, cv Conv, x, dy, dw []T, work []byte) {
+	a := newArena(work)
+	threads = cv.threads(threads)
+	switch x := any(x).(type) {
+	case []float32:
+		newWeightPass[float32](cv, threads, a).run(x, same[float32](dy), same[float32](dw), true, true)
+	case []float64:
+		newWeightPass[float64](cv, threads, a).run(x, same[float64](dy), same[float64](dw), true, true)
+	case []driver.B16:
+		runHalfWeights(newHalfWeights(cv, threads, a), threads, x, same[driver.B16](dy), same[driver.B16](dw))
+	case []driver.F16:
+		runHalfWeights(newHalfWeights(cv, threads, a), threads, x, same[driver.F16](dy), same[driver.F16](dw))
+	}
+}
+
 // convWinograd reports whether a pass goes Winograd's way.
 func convWinograd[T floating](cv Conv, pass Pass) bool {
 	if convKernelsOf[T]().wino == nil || cv.G == 0 || cv.N == 0 {
@@ -81,72 +180,6 @@ func convWinograd[T floating](cv Conv, pass Pass) bool {
 		return cv.winograd(cv.H, cv.W)
 	}
 	return cv.winograd(cv.OH(), cv.OW())
-}
-
-// ConvWorkspace is how many bytes of work a pass needs.
-func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
-	switch t {
-	case driver.Float32:
-		return convWorkspace[float32](cv, pass, threads)
-	case driver.Float64:
-		return convWorkspace[float64](cv, pass, threads)
-	}
-	panic(fmt.Sprintf("kern: convolution of %v", t))
-}
-
-func convWorkspace[T floating](cv Conv, pass Pass, threads int) int64 {
-	var a arena
-	threads = cv.threads(threads)
-	if convWinograd[T](cv, pass) {
-		switch pass {
-		case Forward:
-			newWinoForward(cv, threads, &a)
-		case BackwardData:
-			newWinoBackward(cv, threads, &a)
-		case BackwardWeights:
-			newWinoWeights(cv, threads, &a)
-		}
-		return a.size()
-	}
-	switch cv = cv.pointwise(); pass {
-	case Forward:
-		newConvForward[T](cv, threads, &a)
-	case BackwardData:
-		newConvBackward[T](cv, threads, &a)
-	case BackwardWeights:
-		newConvWeights[T](cv, threads, &a)
-	}
-	return a.size()
-}
-
-// ConvForward computes y = x ∗ w + bias; bias may be nil.
-func ConvForward[T floating](threads int, cv Conv, x, w, bias, y []T, work []byte) {
-	threads = cv.threads(threads)
-	if x, ok := any(x).([]float32); ok && convWinograd[float32](cv, Forward) {
-		newWinoForward(cv, threads, newArena(work)).run(threads, x, any(w).([]float32), any(bias).([]float32), any(y).([]float32))
-		return
-	}
-	cv = cv.pointwise()
-	c := newConvForward[T](cv, threads, newArena(work))
-	for i := range c.sweeps {
-		c.sweeps[i].pack(threads, w)
-	}
-	c.run(x, bias, y)
-}
-
-// ConvBackwardData computes dx, the gradient of x.
-func ConvBackwardData[T floating](threads int, cv Conv, dy, w, dx []T, work []byte) {
-	threads = cv.threads(threads)
-	if dy, ok := any(dy).([]float32); ok && convWinograd[float32](cv, BackwardData) {
-		newWinoBackward(cv, threads, newArena(work)).run(threads, dy, any(w).([]float32), nil, any(dx).([]float32))
-		return
-	}
-	cv = cv.pointwise()
-	c := newConvBackward[T](cv, threads, newArena(work))
-	for i := range c.sweeps {
-		c.sweeps[i].pack(threads, w)
-	}
-	c.run(dy, nil, dx)
 }
 
 // A conv is what forward and data gradient share: sweeps of packed weights over padded images.
@@ -330,6 +363,12 @@ func (c *conv[T]) share(threads int, a *arena) {
 		c.images = append(c.images, take[T](a, size))
 		c.dense = append(c.dense, newDenseSlot(c.sweeps, a))
 		c.results = append(c.results, take[T](a, most))
+	}
+}
+
+func (c *conv[T]) pack(threads int, w []T) {
+	for i := range c.sweeps {
+		c.sweeps[i].pack(threads, w)
 	}
 }
 

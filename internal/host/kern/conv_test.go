@@ -196,6 +196,72 @@ func TestConv(t *testing.T) {
 	}
 }
 
+// The 16-bit types give what float32 does of the same values, rounded once; but for the order in which chunks of images
+// are summed up to the weights' gradient.
+func TestConvHalf(t *testing.T) {
+	manyThreads(t)
+	all := halfValues
+	halfValues = 5000 // several chunks
+	defer func() { halfValues = all }()
+	for _, cv := range []Conv{
+		square(2, 3, 9, 10, 8, 3, 1, 1, 1, 1), square(0, 3, 5, 5, 4, 3, 1, 1, 1, 1), square(4, 16, 8, 8, 20, 3, 1, 1, 1, 1),
+		square(2, 6, 8, 9, 6, 3, 1, 1, 1, 6), square(2, 5, 20, 20, 7, 1, 2, 0, 1, 1), square(3, 30, 7, 7, 40, 1, 1, 0, 1, 1),
+	} {
+		t.Run(fmt.Sprint(cv), func(t *testing.T) {
+			levels(t, func(t *testing.T) {
+				testConvHalf(t, driver.BFloat16, cv, driver.ToB16)
+				testConvHalf(t, driver.Float16, cv, driver.ToF16)
+			})
+		})
+	}
+}
+
+func testConvHalf[T driver.B16 | driver.F16](t *testing.T, dt driver.DType, cv Conv, narrow func(float32) T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	nx, nw, ny := cv.sizes()
+	halves := func(n int) ([]T, []float32) {
+		h, f := make([]T, n), make([]float32, n)
+		for i := range h {
+			h[i] = narrow(float32(r.NormFloat64()))
+		}
+		WidenRow(f, h)
+		return h, f
+	}
+	x, x32 := halves(nx)
+	w, w32 := halves(nw)
+	dy, dy32 := halves(ny)
+	bias, bias32 := halves(cv.O)
+	y, dx, dw := make([]float32, ny), make([]float32, nx), make([]float32, nw)
+	ConvForward(2, cv, x32, w32, bias32, y, make([]byte, ConvWorkspace(driver.Float32, cv, Forward, 2)))
+	ConvBackwardData(2, cv, dy32, w32, dx, make([]byte, ConvWorkspace(driver.Float32, cv, BackwardData, 2)))
+	ConvBackwardWeights(2, cv, x32, dy32, dw, make([]byte, ConvWorkspace(driver.Float32, cv, BackwardWeights, 2)))
+	var first [3][]T
+	for _, threads := range []int{1, 3} {
+		got := [3][]T{make([]T, ny), make([]T, nx), make([]T, nw)}
+		ConvForward(threads, cv, x, w, bias, got[0], make([]byte, ConvWorkspace(dt, cv, Forward, threads)))
+		ConvBackwardData(threads, cv, dy, w, got[1], make([]byte, ConvWorkspace(dt, cv, BackwardData, threads)))
+		ConvBackwardWeights(threads, cv, x, dy, got[2], make([]byte, ConvWorkspace(dt, cv, BackwardWeights, threads)))
+		if first[0] == nil {
+			first = got
+		}
+		for i, want := range [][]float32{y, dx, dw} {
+			if !slices.Equal(got[i], first[i]) {
+				t.Fatalf("%v, %d threads: result %d differs from that of one", dt, threads, i)
+			}
+			wide := make([]float32, len(want))
+			WidenRow(wide, got[i])
+			for j, v := range want {
+				if i < 2 && got[i][j] != narrow(v) {
+					t.Fatalf("%v, %d threads: result %d, element %d is %v, want %v", dt, threads, i, j, wide[j], v)
+				}
+				if d := math.Abs(float64(wide[j] - v)); !(d <= math.Abs(float64(v))/128+1e-2) {
+					t.Fatalf("%v, %d threads: result %d, element %d is %v, want %v", dt, threads, i, j, wide[j], v)
+				}
+			}
+		}
+	}
+}
+
 func TestConvRandomShapes(t *testing.T) {
 	manyThreads(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -206,6 +272,34 @@ func TestConvRandomShapes(t *testing.T) {
 			PH: draw("ph", 0, 3), PW: draw("pw", 0, 3), DH: draw("dh", 1, 3), DW: draw("dw", 1, 3), G: g}
 		testConv[float32](t, driver.Float32, cv)
 	})
+}
+
+func BenchmarkConvBFloat16(b *testing.B) {
+	for _, c := range []Conv{square(32, 64, 32, 32, 64, 3, 1, 1, 1, 1), square(32, 256, 8, 8, 256, 3, 1, 1, 1, 1), square(32, 64, 32, 32, 128, 3, 2, 1, 1, 1), square(8, 512, 28, 28, 128, 1, 1, 0, 1, 1)} {
+		r := rand.New(rand.NewPCG(1, 2))
+		nx, nw, ny := c.sizes()
+		halves := func(n int) []driver.B16 {
+			h := make([]driver.B16, n)
+			NarrowRow(h, randoms[float32](r, n))
+			return h
+		}
+		x, w, y, dx, dw := halves(nx), halves(nw), halves(ny), halves(nx), halves(nw)
+		flop := 2 * float64(ny) * float64(c.C/c.G*c.KH*c.KW)
+		for p, f := range []func([]byte){
+			func(work []byte) { ConvForward(1, c, x, w, nil, y, work) },
+			func(work []byte) { ConvBackwardData(1, c, y, w, dx, work) },
+			func(work []byte) { ConvBackwardWeights(1, c, x, y, dw, work) },
+		} {
+			b.Run(fmt.Sprintf("%dto%d of %dx%d, %dx%d/%s", c.C, c.O, c.H, c.W, c.KH, c.KW, []string{"forward", "data", "weights"}[p]), func(b *testing.B) {
+				work := make([]byte, ConvWorkspace(driver.BFloat16, c, Pass(p), 1))
+				for b.Loop() {
+					f(work)
+				}
+				b.ReportMetric(flop*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+				b.ReportMetric(float64(len(work)), "work-B")
+			})
+		}
+	}
 }
 
 // Shapes of ResNet-18 (CIFAR stem), ResNet-50 and MobileNetV2, at the batches of docs/speed.md.

@@ -84,13 +84,7 @@ func (c *convWeights[T]) task(i int) (g, c0, c1, p0, p1 int) {
 		out * c.panels / c.outParts, (out + 1) * c.panels / c.outParts
 }
 
-// ConvBackwardWeights computes dw, the gradient of w.
-func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work []byte) {
-	if x, ok := any(x).([]float32); ok && convWinograd[float32](cv, BackwardWeights) {
-		newWinoWeights(cv, cv.threads(threads), newArena(work)).run(x, any(dy).([]float32), any(dw).([]float32))
-		return
-	}
-	c := newConvWeights[T](cv.pointwise(), cv.threads(threads), newArena(work))
+func (c *convWeights[T]) run(x, dy, dw []T, first, last bool) {
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		if !c.direct {
@@ -98,22 +92,22 @@ func ConvBackwardWeights[T floating](threads int, cv Conv, x, dy, dw []T, work [
 		}
 		for i := int(next.Add(1)) - 1; i < c.tasks(); i = int(next.Add(1)) - 1 {
 			if c.dots != nil {
-				c.dotsPart(&c.slots[slot], i, x, dy, dw)
+				c.dotsPart(&c.slots[slot], i, x, dy, dw, first)
 			} else {
-				c.part(&c.slots[slot], i, x, dy, dw)
+				c.part(&c.slots[slot], i, x, dy, dw, first, last)
 			}
 		}
 	})
 }
 
-func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
+func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, last bool) {
 	g, c0, c1, p0, p1 := c.task(i)
 	from, kernels := c.from, convKernelsOf[T]()
 	weights, most := (c1-c0)*c.taps, kernels.taps[c.vectors]
 	tiles := (weights + most - 1) / most
 	from.image.channels = c1 - c0
 	perChannel := from.h.in * from.w.in
-	for p := p0; p < p1; p++ {
+	for p := p0; p < p1 && first; p++ {
 		clear(c.panelSums(g, p, c0, c1))
 	}
 	for n := range c.n {
@@ -142,7 +136,7 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T) {
 			}
 		}
 	}
-	for p := p0; p < p1; p++ {
+	for p := p0; p < p1 && last; p++ {
 		sums := c.panelSums(g, p, c0, c1)
 		o, row := g*c.to.channels+p*c.width, c.channels*c.taps
 		rows := min(c.width, c.to.channels-p*c.width)

@@ -157,8 +157,7 @@ func (c *winoConv) pack(threads int, w []float32) {
 	})
 }
 
-func (c *winoConv) run(threads int, x, w, bias, y []float32) {
-	c.pack(threads, w)
+func (c *winoConv) run(x, bias, y []float32) {
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		for i := int(next.Add(1)) - 1; i < c.blocks*c.groups*c.parts; i = int(next.Add(1)) - 1 {

@@ -46,13 +46,13 @@ func newWinoWeights(cv Conv, threads int, a *arena) *winoWeights {
 	return c
 }
 
-func (c *winoWeights) run(x, dy, dw []float32) {
+func (c *winoWeights) run(x, dy, dw []float32, first, last bool) {
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		for i := int(next.Add(1)) - 1; i < c.groups*c.inParts*c.outParts; i = int(next.Add(1)) - 1 {
 			g, in, out := i/(c.inParts*c.outParts), i/c.outParts%c.inParts, i%c.outParts
 			c.part(&c.slots[slot], g, in*c.channels/c.inParts, (in+1)*c.channels/c.inParts,
-				out*c.panels/c.outParts, (out+1)*c.panels/c.outParts, x, dy, dw)
+				out*c.panels/c.outParts, (out+1)*c.panels/c.outParts, x, dy, dw, first, last)
 		}
 	})
 }
@@ -62,9 +62,9 @@ func (c *winoWeights) panelSums(g, p, f, c0 int) []float32 {
 	return c.sums[(((g*c.panels+p)*frequencies+f)*c.channels+c0)*c.width:]
 }
 
-func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, dw []float32) {
+func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, dw []float32, first, last bool) {
 	kernels, channels := convKernelsOf[float32](), c1-c0
-	for p := p0; p < p1; p++ {
+	for p := p0; p < p1 && first; p++ {
 		for f := range frequencies {
 			clear(c.panelSums(g, p, f, c0)[:channels*c.width])
 		}
@@ -87,7 +87,7 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, d
 		}
 	}
 	few := len(slot.gradients) / (9 * c.width)
-	for p := p0; p < p1; p++ {
+	for p := p0; p < p1 && last; p++ {
 		o, row := g*c.out+p*c.width, c.channels*9
 		rows := min(c.width, c.out-p*c.width)
 		for k := c0; k < c1; k += few {
