@@ -71,14 +71,16 @@ func GemmWorkspace(t driver.DType, m, n, k, threads int) int64 {
 
 // A gemm is a product of elements T, computed in F.
 type gemm[T Elem, F floating] struct {
-	m, n             int
+	m, n             int // the other way round if turned
 	k, fold          int // the depth in packed values, each of so many elements
 	rows, cols, deep int // of a block
 	pa, pb           []F // packed panels of a block of either operand
 	sums             []F // a block of the result, where it can't be summed in place
+	turned           []F // the product of few columns, as one of few rows
 	bias             []F
 
 	kern    gemmKernel[F]
+	turns   bool
 	packing packing
 	depth   int // in elements
 	a, b, c Mat[T]
@@ -100,6 +102,11 @@ func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
 	g.k = (k + g.fold - 1) / g.fold
 	if m*n == 0 {
 		return g
+	}
+	if n <= gemvRows && !g.half() {
+		g.m, g.n = n, m
+		g.turned, g.turns = take[F](a, m*n), true
+		m, n = n, m
 	}
 	g.deep = evenly(g.k, gemmDepth, 4)
 	g.rows = evenly(m, gemmBlock/max(g.deep, 64), 1)
@@ -127,6 +134,14 @@ func evenly(n, most, unit int) int {
 }
 
 func (g *gemm[T, F]) run(threads int, a, b, c Mat[T], acc bool, bias []T) {
+	if g.turns {
+		g.turn(threads, a, b, same[F](c.Data), c.RS, acc, same[F](bias))
+		return
+	}
+	g.multiply(threads, a, b, c, acc, bias)
+}
+
+func (g *gemm[T, F]) multiply(threads int, a, b, c Mat[T], acc bool, bias []T) {
 	g.a, g.b, g.c = a, b, c
 	if threads = resolve(threads); g.small() {
 		threads = 1
@@ -135,6 +150,9 @@ func (g *gemm[T, F]) run(threads int, a, b, c Mat[T], acc bool, bias []T) {
 		widen(g.bias, bias)
 	} else {
 		g.bias = same[F](bias)
+	}
+	if g.gemv(threads, acc, bias != nil) {
+		return
 	}
 	for i := 0; i < g.m; i += g.rows {
 		for j := 0; j < g.n; j += g.cols {
@@ -170,15 +188,7 @@ func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
 	if !g.half() {
 		s.c, s.ldc = same[F](g.c.Data[i*g.c.RS+j:]), g.c.RS
 	}
-	switch {
-	case g.k == 0 || acc && (bias || g.half()):
-		s.begin(acc, bias)
-		s.d, s.ldd = s.c, s.ldc
-	case acc:
-		s.d, s.ldd = s.c, s.ldc
-	case bias:
-		s.d, s.ldd = g.bias[j:], 0
-	}
+	s.addend(acc, bias)
 	s.rowPanels = (s.rows + g.kern.rows - 1) / g.kern.rows
 	s.colPanels = (s.cols + g.kern.cols - 1) / g.kern.cols
 	s.split(threads)
@@ -190,6 +200,19 @@ func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
 	}
 	if g.k == 0 && g.half() {
 		s.round(0, s.rows, 0, s.cols)
+	}
+}
+
+// addend is what the first step adds to.
+func (s *gemmStep[T, F]) addend(acc, bias bool) {
+	switch {
+	case s.k == 0 || acc && (bias || s.half()):
+		s.begin(acc, bias)
+		s.d, s.ldd = s.c, s.ldc
+	case acc:
+		s.d, s.ldd = s.c, s.ldc
+	case bias:
+		s.d, s.ldd = s.bias[s.j:], 0
 	}
 }
 

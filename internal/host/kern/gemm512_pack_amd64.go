@@ -79,6 +79,15 @@ func ordersOf(lanes, quarter int, vector func([]int) [16]uint32) (orders [17][16
 // quarterFrom is the first of the rows that the quarter of a vector is loaded from whose first lane is q: rows that exist.
 func quarterFrom(q, quarter, rows int) int { return min(q, max(rows-quarter, 0)) }
 
+// quarters are the distances of the rows of a quarter from its first, and that of the quarter, but for the first.
+func quarters(rows, quarter, ss int) (from [7]int) {
+	for i := 1; i < 4; i++ {
+		from[i] = min(i, rows-1) * ss
+		from[i+3] = quarterFrom(i*quarter, quarter, rows) * ss
+	}
+	return from
+}
+
 // copies512 makes dst[p][i] of src[p][i], for k rows and n columns of at most two vectors.
 func copies512(kind packing, n, k int, src unsafe.Pointer, ss int, dst unsafe.Pointer, ds int) {
 	lanes := 16
@@ -120,11 +129,7 @@ func blocks512(kind packing, blocks, rows int, src unsafe.Pointer, ss int, dst u
 	if kind == packF64 {
 		order, quarter = &orders64[rows][0], 2
 	}
-	var from [7]int // the distances of a quarter's rows, and the first rows of quarters
-	for i := 1; i < 4; i++ {
-		from[i] = min(i, rows-1) * ss
-		from[i+3] = quarterFrom(i*quarter, quarter, rows) * ss
-	}
+	from := quarters(rows, quarter, ss)
 	mask := uint32(1)<<rows - 1
 	switch kind {
 	case packF32, packPairs:
@@ -135,5 +140,27 @@ func blocks512(kind packing, blocks, rows int, src unsafe.Pointer, ss int, dst u
 		columnsB16z(blocks, (*uint16)(src), &from, (*float32)(dst), ds, order, mask)
 	case packF16:
 		columnsF16z(blocks, (*uint16)(src), &from, (*float32)(dst), ds, order, mask)
+	}
+}
+
+// dots512 makes c = a·bᵀ + d for up to gemvRows rows of a.
+func dots512(m, n, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
+	for j := 0; j < n; j += 16 {
+		rows := min(16, n-j)
+		from, order, mask := quarters(rows, 4, bs*4), &orders32[rows][0], uint32(1)<<rows-1
+		var add *float32
+		if d != nil {
+			add = &d[j]
+		}
+		switch m {
+		case 1:
+			dotsF32z1(k, &a[0], ars*4, acs*4, &b[j*bs], &from, &c[j], ldc*4, add, ldd*4, order, mask)
+		case 2:
+			dotsF32z2(k, &a[0], ars*4, acs*4, &b[j*bs], &from, &c[j], ldc*4, add, ldd*4, order, mask)
+		case 3:
+			dotsF32z3(k, &a[0], ars*4, acs*4, &b[j*bs], &from, &c[j], ldc*4, add, ldd*4, order, mask)
+		case 4:
+			dotsF32z4(k, &a[0], ars*4, acs*4, &b[j*bs], &from, &c[j], ldc*4, add, ldd*4, order, mask)
+		}
 	}
 }

@@ -11,3 +11,6 @@ var gemm512B16 gemmKernel[float32]
 func pack512[T Elem, F floating](kind packing, dst []F, pitch int, src []T, si, sp, n, k int) int {
 	return 0
 }
+
+func dots512(m, n, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
+}

@@ -450,3 +450,15 @@ func copyPairsz1(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
 
 //go:noescape
 func copyPairsz2(k int, src *uint16, ss int, dst *float32, ds int, mask uint32)
+
+//go:noescape
+func dotsF32z1(k int, a *float32, ars int, acs int, b *float32, from *[7]int, c *float32, ldc int, d *float32, ldd int, order *uint32, mask uint32)
+
+//go:noescape
+func dotsF32z2(k int, a *float32, ars int, acs int, b *float32, from *[7]int, c *float32, ldc int, d *float32, ldd int, order *uint32, mask uint32)
+
+//go:noescape
+func dotsF32z3(k int, a *float32, ars int, acs int, b *float32, from *[7]int, c *float32, ldc int, d *float32, ldd int, order *uint32, mask uint32)
+
+//go:noescape
+func dotsF32z4(k int, a *float32, ars int, acs int, b *float32, from *[7]int, c *float32, ldc int, d *float32, ldd int, order *uint32, mask uint32)

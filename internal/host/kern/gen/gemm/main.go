@@ -35,6 +35,9 @@ func main() {
 			columns512(f)
 		}
 	}
+	for mr := 1; mr <= 4; mr++ {
+		dots512(mr)
+	}
 	Generate()
 }
 
