@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -18,6 +19,10 @@ func (p *Param) Grad(s *Scope) *Tensor {
 	s.now = s.site("gradient")
 	if p.dev != s.dev {
 		s.fail(s.now, fmt.Errorf("%s is not on the scope's device", p.name))
+		return s.blank(p.dtype, p.shape)
+	}
+	if err := p.settle(); err != nil {
+		s.fail(s.now, err)
 		return s.blank(p.dtype, p.shape)
 	}
 	return s.own(&Tensor{dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad})
@@ -41,7 +46,7 @@ func (b begun) undo() {
 	}
 	if b.p.incomplete = !b.created; b.created {
 		b.p.grad.release()
-		b.p.grad = nil
+		b.p.grad, b.p.due = nil, 0
 	}
 }
 
@@ -61,6 +66,9 @@ func (p *Param) add(s *Scope, g *Tensor) error {
 		s.began = append(s.began, begun{p, p.grad == nil})
 	}
 	if p.grad != nil {
+		if err := p.settle(); err != nil {
+			return err
+		}
 		sum := &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad}
 		s.kernel("add", nil, [3]uint64{}, []*Tensor{sum}, sum, g)
 		return nil
@@ -94,7 +102,7 @@ func (p *Param) Zero() error {
 		if p.grad != nil {
 			p.grad.release()
 		}
-		p.grad, p.incomplete = nil, false
+		p.grad, p.due, p.incomplete = nil, 0, false
 		return nil
 	})
 }
@@ -128,7 +136,13 @@ func (p *Param) Update(kernel string, key [3]uint64, f []float64, states ...*Par
 		p.st.version++
 		p.st.writer = p.dev.here(kernel, p)
 		a := &driver.Args{F: f, Key: key, In: []driver.Array{p.array(p.grad)}}
-		if p.updatesOnHost(states) {
+		onHost := p.updatesOnHost(states)
+		if k, err := driver.Find(kernel, firstType(a), p.dev.backend); err == nil && k.Scaled && !onHost {
+			a.Scale = p.due
+		} else if err := p.settle(); err != nil {
+			return err
+		}
+		if onHost {
 			a.Out = []driver.Array{p.array(p.st)}
 			on := []*storage{p.st}
 			for _, q := range states {
@@ -145,9 +159,38 @@ func (p *Param) Update(kernel string, key [3]uint64, f []float64, states ...*Par
 	})
 }
 
+// ScaleGrad multiplies the gradient. That waits for who reads it: most steps of optimizers
+// do it on the way.
+func (p *Param) ScaleGrad(by float64) error {
+	return p.alone(func() error {
+		p.due = cmp.Or(p.due, 1) * by
+		if p.due == 0 { // which means that nothing is due
+			return p.scale(0)
+		}
+		return nil
+	})
+}
+
+// settle multiplies the gradient by what is due.
+func (p *Param) settle() error {
+	by := p.due
+	if p.due = 0; by == 0 || by == 1 {
+		return nil
+	}
+	return p.scale(by)
+}
+
+func (p *Param) scale(by float64) error {
+	g := []driver.Array{p.array(p.grad)}
+	return p.launch("scale", &driver.Args{F: []float64{by}, Out: g, In: g})
+}
+
 // UpdateGrad runs a kernel over the gradient in place.
 func (p *Param) UpdateGrad(kernel string, f ...float64) error {
 	return p.alone(func() error {
+		if err := p.settle(); err != nil {
+			return err
+		}
 		g := []driver.Array{p.array(p.grad)}
 		return p.launch(kernel, &driver.Args{F: f, Out: g, In: g})
 	})
@@ -158,6 +201,9 @@ func (p *Param) GradNorm() (float64, error) {
 	var out [1]float64
 	one := driver.Array{Type: Float64, Shape: []int{1}, Strides: []int{1}, Data: driver.Bytes(out[:])}
 	err := p.alone(func() error {
+		if err := p.settle(); err != nil {
+			return err
+		}
 		sum := one
 		if p.dev.apart { // its kernels write to its own memory
 			b, err := p.dev.mem.Alloc(memory.Request{Bytes: 8, Category: memory.Workspace, Owner: p.dev.here("square sum", p)})

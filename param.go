@@ -28,10 +28,11 @@ type Param struct {
 	away       bool // placed on the host
 	streamed   bool // and updated on the device all the same
 	st, grad   *storage
-	incomplete bool   // a failed scope had begun to add to grad
-	users      int    // open scopes that have read it
-	adder      *Scope // whose backward adds to grad
-	updater    *Scope // inside whose OnGrad it may be updated
+	due        float64 // what grad is still to be multiplied by; 0: nothing
+	incomplete bool    // a failed scope had begun to add to grad
+	users      int     // open scopes that have read it
+	adder      *Scope  // whose backward adds to grad
+	updater    *Scope  // inside whose OnGrad it may be updated
 }
 
 // NewParam allocates nothing. The type is Float32 unless SetDType is called before nn.Init.

@@ -62,7 +62,7 @@ func (w *Window) BackwardStep(loss *snug.Tensor, count float64) (Result, error) 
 		if !p.HasGrad() {
 			return nil
 		}
-		if err := p.UpdateGrad("scale", by); err != nil {
+		if err := p.ScaleGrad(by); err != nil {
 			return err
 		}
 		return o.one(p)

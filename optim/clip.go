@@ -29,7 +29,7 @@ func ClipNorm(p iter.Seq2[string, *snug.Param], max float64) (float64, error) {
 	if err != nil || bad != "" || norm <= max {
 		return norm, err
 	}
-	return norm, each(p, "scale", max/norm)
+	return norm, scale(p, max/norm)
 }
 
 // ClipValue brings each element of the gradients into [-max, max]. A NaN stays.
@@ -73,6 +73,17 @@ func ready(ps iter.Seq2[string, *snug.Param]) error {
 	for _, p := range ps {
 		if err := p.Ready(); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+func scale(ps iter.Seq2[string, *snug.Param], by float64) error {
+	for _, p := range ps {
+		if p.HasGrad() {
+			if err := p.ScaleGrad(by); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func (w *Window) Step() (Result, error) {
 			return r, w.zero()
 		}
 	}
-	if err := each(w.o.Params(), "scale", by); err != nil {
+	if err := scale(w.o.Params(), by); err != nil {
 		return r, fmt.Errorf("window: %w", err)
 	}
 	w.rate()

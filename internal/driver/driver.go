@@ -77,6 +77,7 @@ func Cast[T Elem](b []byte) []T {
 type Args struct {
 	Out, In []Array
 	F       []float64 // numbers, in the order that the kernel's comment gives
+	Scale   float64   // for kernels that say Scaled; 0: 1
 	Key     [3]uint64 // seed, tick and draw, for kernels that draw
 	Work    []byte    // as many bytes as Workspace said, or none in a dry run
 	Threads int       // at most so many; the result's bits do not depend on it
@@ -93,6 +94,7 @@ type Kernel struct {
 	// contiguous, but where Strided says that the first one may be a view, too.
 	Strided bool
 	Mixed   bool // inputs may have other types than the first one
+	Scaled  bool // it multiplies its first input by Args.Scale
 }
 
 // table has a backend's kernels by name.

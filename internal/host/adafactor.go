@@ -9,11 +9,11 @@ import (
 
 func init() {
 	for _, t := range []driver.DType{driver.Float32, driver.BFloat16, driver.Float16} {
-		driver.Register("adafactor", t, backend, run(adafactor[float32]))
-		driver.Register("adafactor vector", t, backend, run(adafactorVector[float32]))
+		driver.Register("adafactor", t, backend, driver.Kernel{Run: adafactor[float32], Scaled: true})
+		driver.Register("adafactor vector", t, backend, driver.Kernel{Run: adafactorVector[float32], Scaled: true})
 	}
-	driver.Register("adafactor", driver.Float64, backend, run(adafactor[float64]))
-	driver.Register("adafactor vector", driver.Float64, backend, run(adafactorVector[float64]))
+	driver.Register("adafactor", driver.Float64, backend, driver.Kernel{Run: adafactor[float64], Scaled: true})
+	driver.Register("adafactor vector", driver.Float64, backend, driver.Kernel{Run: adafactorVector[float64], Scaled: true})
 }
 
 // Adafactor (Shazeer and Stern, 2018) without a first moment:

@@ -11,7 +11,7 @@ import (
 
 func init() {
 	for _, t := range []driver.DType{driver.Float32, driver.BFloat16, driver.Float16} {
-		driver.Register("adam 8bit", t, backend, driver.Kernel{Run: adam8bit})
+		driver.Register("adam 8bit", t, backend, driver.Kernel{Run: adam8bit, Scaled: true})
 	}
 }
 

@@ -17,7 +17,10 @@ func addRow(_ []float64, dst, x, y, _ []float64) {
 
 // scaleRow: F: factor.
 func scaleRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
-	by := T(f[0])
+	scaled(dst, x, T(f[0]))
+}
+
+func scaled[T float32 | float64](dst, x []T, by T) {
 	if d := f32(dst); d != nil {
 		kern.ScaleRow(d, f32(x), float32(by))
 		return

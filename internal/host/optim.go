@@ -80,7 +80,7 @@ func optimizer(name string, of func(f []float64) []float64, f32 step[float32], f
 	driver.Register(name, driver.Float64, backend, updates(of, f64, nil))
 }
 
-func updates[T number](of func(f []float64) []float64, f step[T], vector chooser) driver.Kernel {
+func updates[T float32 | float64](of func(f []float64) []float64, f step[T], vector chooser) driver.Kernel {
 	// stepping is what a thread steps runs with: the gradient, weights and states, and
 	// buffers for those that cannot be used where they are.
 	type stepping struct {
@@ -88,7 +88,7 @@ func updates[T number](of func(f []float64) []float64, f step[T], vector chooser
 		buffers [6][chunk]T
 	}
 	pool := &sync.Pool{New: func() any { return new(stepping) }}
-	return driver.Kernel{Run: func(a *driver.Args) {
+	return driver.Kernel{Scaled: true, Run: func(a *driver.Args) {
 		c := newNumbers[T](of(a.F))
 		var rule kern.Rule
 		if vector != nil {

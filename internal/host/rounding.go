@@ -8,19 +8,22 @@ import (
 
 // stepOperand is an array that a step reads and writes in runs: where they lie, or for
 // another type through a buffer.
-type stepOperand[T number] struct {
+type stepOperand[T float32 | float64] struct {
 	direct []T
 	load   func(dst []T, off, stride int)
 	store  func(src []T, at int)
+	scale  T // of what is read; 0: none
 }
 
 // newStepOperand is of operand i: 0 is the gradient, then come weights and states. bfloat16
 // is rounded stochastically where the step has a key: of a seed with the parameter's name,
 // and the number of the step, which is never 0.
-func newStepOperand[T number](a *driver.Args, i int) (o stepOperand[T]) {
+func newStepOperand[T float32 | float64](a *driver.Args, i int) (o stepOperand[T]) {
 	x := &a.In[0]
 	if i > 0 {
 		x = &a.Out[i-1]
+	} else if a.Scale != 1 {
+		o.scale = T(a.Scale)
 	}
 	if t, ok := typed[T](x); ok {
 		o.direct = t
@@ -39,11 +42,17 @@ func newStepOperand[T number](a *driver.Args, i int) (o stepOperand[T]) {
 }
 
 func (o *stepOperand[T]) read(buf []T, lo, hi int) []T {
-	if o.load == nil {
-		return o.direct[lo:hi]
-	}
 	v := buf[:hi-lo]
-	o.load(v, lo, 1)
+	switch {
+	case o.load != nil:
+		if o.load(v, lo, 1); o.scale != 0 {
+			scaled(v, v, o.scale)
+		}
+	case o.scale != 0:
+		scaled(v, o.direct[lo:hi], o.scale)
+	default:
+		v = o.direct[lo:hi]
+	}
 	return v
 }
 
