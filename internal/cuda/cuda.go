@@ -130,14 +130,24 @@ type layout struct {
 // layoutOf is a's, as shape. Dimensions are joined where they lie one after the other; an
 // array without gaps has rank 0 or 1 and stride 1.
 func layoutOf(a *driver.Array, shape []int) layout {
-	e := driver.Expand(a, shape)
-	s, st := driver.Collapse(e.Shape, e.Strides)
-	if len(s) > maxRank {
-		panic(fmt.Sprintf("cuda: an array of shape %v and strides %v has more than %d dimensions", e.Shape, e.Strides, maxRank))
+	var l layout // filled here, not by Expand and Collapse, whose slices would be allocated
+	lead := len(shape) - len(a.Shape)
+	for i, d := range shape {
+		stride := 0
+		if i >= lead && a.Shape[i-lead] != 1 {
+			stride = a.Strides[i-lead]
+		}
+		switch last := l.rank - 1; {
+		case d == 1:
+		case last >= 0 && l.strides[last] == d*stride:
+			l.shape[last], l.strides[last] = l.shape[last]*d, stride
+		case l.rank == maxRank:
+			panic(fmt.Sprintf("cuda: an array of %d dimensions and more, %d at most", maxRank+1, maxRank))
+		default:
+			l.shape[l.rank], l.strides[l.rank] = d, stride
+			l.rank++
+		}
 	}
-	l := layout{rank: len(s)}
-	copy(l.shape[:], s)
-	copy(l.strides[:], st)
 	return l
 }
 

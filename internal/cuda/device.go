@@ -128,17 +128,23 @@ func (d *Device) Wait() error {
 	return nil
 }
 
+// Close gives everything back. What a lost device has goes with its context.
 func (d *Device) Close() error {
-	if err := d.Wait(); err == nil {
+	err := d.Wait()
+	if err == nil {
 		d.blas.close(d)
 		err = d.do(func() error {
 			var err error
 			for i := range d.streams {
-				err = errors.Join(err, d.streams[i].Destroy())
+				err = errors.Join(err, d.checked("cuStreamDestroy", d.streams[i].Destroy()))
 			}
-			return errors.Join(err, d.modules.unload(), d.events.destroy(), d.bounce.free(d))
+			d.events.destroy()
+			d.bounce.free(d)
+			return errors.Join(err, d.modules.unload(d))
 		})
-		return errors.Join(err, d.checked("cuDevicePrimaryCtxRelease", d.device.ReleasePrimaryCtx()))
 	}
-	return d.Err()
+	if e := d.checked("cuDevicePrimaryCtxRelease", d.device.ReleasePrimaryCtx()); err == nil {
+		err = e
+	}
+	return err
 }

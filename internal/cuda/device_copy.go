@@ -174,12 +174,11 @@ func (b *bounce) copy(d *Device, s C.CUstream, out bool, host, device []byte, vi
 	return err
 }
 
-func (b *bounce) free(d *Device) error {
+func (b *bounce) free(d *Device) {
 	if b.buf != nil {
 		d.Pinned().Unmap(b.buf)
 		b.buf = nil
 	}
-	return nil
 }
 
 // events are kept for the next use: to wait for one is to wait for where it stood then.
@@ -204,10 +203,9 @@ func (e *events) give(ev C.CUevent) {
 	e.free = append(e.free, ev)
 }
 
-func (e *events) destroy() (err error) {
+func (e *events) destroy() {
 	for _, ev := range e.free {
 		C.cuEventDestroy(ev)
 	}
 	e.free = nil
-	return nil
 }

@@ -104,11 +104,11 @@ func (m *modules) load(d *Device, id kernelName) (*kernel, error) {
 	return f, nil
 }
 
-func (m *modules) unload() (err error) {
+func (m *modules) unload(d *Device) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, mod := range m.loaded {
-		err = errors.Join(err, mod.Unload())
+		err = errors.Join(err, d.checked("cuModuleUnload", mod.Unload()))
 	}
 	m.loaded, m.functions = nil, nil
 	return err
