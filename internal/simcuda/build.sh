@@ -10,11 +10,8 @@ cd "$1"
 CXX=${CXX:-g++}
 flags="-std=c++17 -O2 -fPIC -fvisibility=hidden -fno-strict-aliasing -Wall -Wno-unknown-pragmas -Wno-unused-variable"
 # As on the device: no product is fused with a sum unless it says so.
-device="$flags -DSIMCUDA -ffp-contract=off -fno-math-errno -fno-trapping-math -mtls-dialect=gnu2"
-case $(uname -m) in
-x86_64) device="$device -march=native" ;;
-*) device=${device/-mtls-dialect=gnu2/} ;;
-esac
+device="$flags -DSIMCUDA -ffp-contract=off -fno-math-errno -fno-trapping-math"
+if [ "$(uname -m)" = x86_64 ]; then device="$device -march=native"; fi
 
 # stale OUT: does not exist, or is older than what it was made of.
 stale() {
@@ -43,7 +40,7 @@ kernel() {
   $CXX $device -I"$here/src" -MMD -MF "obj/$name.cu.o.d" -c "obj/$name.cu.cpp" -o "obj/$name.cu.o"
 }
 
-device() { $CXX $device -I"$here/src" -MMD -MF obj/block.o.d -c "$here/src/block.cpp" -o obj/block.o; }
+device() { $CXX $device -ftls-model=initial-exec -I"$here/src" -MMD -MF obj/block.o.d -c "$here/src/block.cpp" -o obj/block.o; }
 
 # compile runs jobs on all cores. Later ones run even if one fails.
 failed=0
@@ -61,7 +58,8 @@ link() { # link OUT FLAGS OBJECTS: in one step, so that a running program keeps 
   $CXX -shared -o "$out.new" -Wl,-z,defs "$@" && mv "$out.new" "$out"
 }
 
-todo=() o=()
+todo=() o=(obj/block.o)
+if stale obj/block.o; then todo+=(device); fi
 for f in device queue memory launch; do
   o+=("obj/$f.o")
   if stale "obj/$f.o"; then todo+=("driver $f"); fi
@@ -77,8 +75,7 @@ if stale obj/cublas.o; then
   link libraries/libcublas.so.12 -Wl,-soname,libcublas.so.12 obj/cublas.o libcuda.so.1
 fi
 
-todo=() o=(obj/block.o)
-if stale obj/block.o; then todo+=(device); fi
+todo=() o=()
 for f in "$kernels"/*.cu; do
   [ -e "$f" ] || continue
   out=obj/$(basename "$f").o
@@ -88,6 +85,6 @@ done
 if [ "${#todo[@]}" != 0 ] || [ ! -e kernels.so ]; then
   compile "${todo[@]}"
   for i in "${!o[@]}"; do [ -e "${o[i]}" ] || unset "o[i]"; done
-  link kernels.so "${o[@]}"
+  link kernels.so "${o[@]}" libcuda.so.1
 fi
 exit $failed

@@ -1,4 +1,5 @@
-// How a block of threads runs. Linked into kernels.so.
+// How a block of threads runs. Linked into libcuda.so.1: that has few thread-local variables,
+// which are quick to reach, while kernels.so has all kernels' shared memory.
 #include "simcuda.h"
 #include "block.h"
 #include <algorithm>
@@ -9,7 +10,7 @@
 #include <ucontext.h>
 #endif
 
-thread_local SimThread simcuda_thread;
+__thread SimThread simcuda_thread;
 
 namespace {
 
@@ -120,10 +121,16 @@ struct Worker {
     for (auto &f : fibers) f->reset(), idle.push_back(f.get());
   }
 };
-thread_local Worker worker;
+
+// self is this thread's. A pointer to it is faster to find.
+Worker &self() {
+  static thread_local Worker worker;
+  if (!simcuda_thread.worker) simcuda_thread.worker = &worker;
+  return *(Worker *)simcuda_thread.worker;
+}
 
 void fiberMain() {
-  Worker &w = worker;
+  Worker &w = self();
   for (;;) {
     w.kernel->run(w.params);
     Fiber *f = w.current;
@@ -136,7 +143,7 @@ void fiberMain() {
 } // namespace
 
 void simcuda_sync() {
-  Worker &w = worker;
+  Worker &w = self();
   Fiber *f = w.current;
   uint3 t = threadIdx;
   w.waiting.push_back(f);
@@ -145,7 +152,7 @@ void simcuda_sync() {
 }
 
 extern "C" __attribute__((visibility("default"))) int simcuda_blocks(const SimKernel *k, SimDim grid, SimDim block, size_t lo, size_t hi, unsigned shared, bool down, void **params) {
-  Worker &w = worker;
+  Worker &w = self();
   SimThread &s = simcuda_thread;
   w.kernel = k, w.params = params;
   gridDim = {grid.x, grid.y, grid.z}, blockDim = {block.x, block.y, block.z};
@@ -164,4 +171,4 @@ extern "C" __attribute__((visibility("default"))) int simcuda_blocks(const SimKe
   return 0;
 }
 
-extern "C" __attribute__((visibility("default"))) void simcuda_abandon() { worker.abandon(); }
+extern "C" __attribute__((visibility("default"))) void simcuda_abandon() { self().abandon(); }

@@ -47,8 +47,9 @@ struct SimThread {
   unsigned next, count; // threads of the block: the next to start, and how many there are
   bool down;            // the last thread starts first
   unsigned char *shared;
+  void *worker; // of block.cpp
 };
-extern thread_local SimThread simcuda_thread;
+extern __thread SimThread simcuda_thread __attribute__((tls_model("initial-exec"), visibility("default")));
 #define threadIdx (simcuda_thread.threadIdx)
 #define blockIdx (simcuda_thread.blockIdx)
 #define blockDim (simcuda_thread.blockDim)
@@ -57,7 +58,7 @@ extern thread_local SimThread simcuda_thread;
 // DYNAMIC_SHARED declares T *name, the shared memory whose size the launch gives.
 #define DYNAMIC_SHARED(T, name) T *name = (T *)simcuda_thread.shared
 
-void simcuda_sync();
+__attribute__((visibility("default"))) void simcuda_sync();
 
 #define SIMCUDA_LEAST(T)                                   \
   inline T min(T a, T b) { return b < a ? b : a; }         \
