@@ -26,6 +26,7 @@ static struct sigaction oldSegv, oldBus, oldFpe;
 
 static void onFault(int sig, siginfo_t *info, void *context) {
   if (landing) {
+    if (sig == SIGSEGV && touch((CUdeviceptr)info->si_addr)) return;
     fault = sig;
     faultAt = info->si_code > 0 && info->si_code != SI_KERNEL ? (CUdeviceptr)info->si_addr : 0;
     siglongjmp(*landing, 1);
@@ -269,6 +270,7 @@ API cuLaunchKernel(Function *f, unsigned gx, unsigned gy, unsigned gz, unsigned 
       CUdeviceptr p = 0;
       if (k->pointers[i]) memcpy(&p, args[i].data(), sizeof p);
       if (!p) continue;
+      touch(p);
       Place at = placeOf(p);
       if (at.found && (at.pinned || (at.access && (at.device == ctx->device || ctx->peers.count(at.device))))) continue;
       const char *why = at.found && at.access ? "peer access is not enabled: " : "";

@@ -3,6 +3,7 @@
 // Fresh memory is full of ones (a NaN in every type of floats). Behind every allocation
 // lies a hole, and an address is not given out twice.
 #include "sim.h"
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,7 @@ struct Handle { // physical memory of cuMemCreate
   CUdeviceptr mapped = 0;
 };
 struct Range { // mapped addresses
+  CUdeviceptr at;
   size_t size; // in pages
   CUdeviceptr ptr;
   size_t bytes; // what was asked for, from ptr
@@ -29,6 +31,8 @@ struct Range { // mapped addresses
   Context *owner;         // null for mappings of handles
   Handle *handle = nullptr;
   std::set<int> access; // devices that may use a mapping
+  bool open = false;    // this process can reach it now
+  Range *next = nullptr; // that is open
 };
 std::map<CUdeviceptr, Range> ranges; // by the first address
 std::map<CUdeviceptr, size_t> reservations, pinned, freed;
@@ -36,7 +40,12 @@ std::multimap<size_t, CUdeviceptr> unreserved; // by their size, as they can be 
 std::set<Handle *> handles;
 std::map<int, size_t> used;
 size_t pinnedBytes;
+
+// What work touches is opened by then and closed after it, as opening all of it would take
+// longer than the work.
 int opened;
+Range *open;
+std::atomic_flag opening = ATOMIC_FLAG_INIT;
 
 // Addresses come from one large piece of the address space.
 CUdeviceptr arena, arenaEnd, arenaNext;
@@ -61,9 +70,11 @@ CUdeviceptr reserve(size_t size, size_t align) {
 
 bool visible(const Range &r) { return !r.handle || !r.access.empty(); }
 
-void protect(CUdeviceptr at, const Range &r) {
-  bool on = visible(r) && (opened || !settings.protect);
-  mprotect((void *)at, r.size, on ? PROT_READ | PROT_WRITE : PROT_NONE);
+void protect(CUdeviceptr at, const Range &r, bool on) { mprotect((void *)at, r.size, on ? PROT_READ | PROT_WRITE : PROT_NONE); }
+
+// Memory that appears, or can be used from now on.
+void appear(CUdeviceptr at, const Range &r) {
+  if (!settings.protect) protect(at, r, visible(r));
 }
 
 // back gives memory to addresses: private copies of a file that is full of ones.
@@ -98,9 +109,19 @@ std::map<CUdeviceptr, Range>::iterator rangeAt(CUdeviceptr p) {
   return p < it->first + it->second.size ? it : ranges.end();
 }
 
+// Memory that goes.
+void vanish(CUdeviceptr at, Range &r) {
+  unback(at, r.size);
+  for (Range **p = &open; *p; p = &(*p)->next)
+    if (*p == &r) {
+      *p = r.next;
+      break;
+    }
+}
+
 void release(std::map<CUdeviceptr, Range>::iterator it) {
   Range &r = it->second;
-  unback(it->first, r.size);
+  vanish(it->first, r);
   used[r.device] -= up(r.bytes, alignment);
   freed[r.ptr] = r.bytes;
   ranges.erase(it);
@@ -114,13 +135,24 @@ void drop(Handle *h) {
 
 } // namespace
 
-void openMemory() {
-  if (opened++ || !settings.protect) return;
-  for (auto &[at, r] : ranges) protect(at, r);
-}
+void openMemory() { opened++; }
 void closeMemory() {
-  if (--opened || !settings.protect) return;
-  for (auto &[at, r] : ranges) protect(at, r);
+  if (--opened) return;
+  for (; open; open = open->next) protect(open->at, *open, false), open->open = false;
+}
+
+// touch is called by signal handlers, too, of several threads.
+bool touch(CUdeviceptr p) {
+  while (opening.test_and_set()) {}
+  auto it = rangeAt(p);
+  bool ok = it != ranges.end() && settings.protect && opened && visible(it->second);
+  if (ok && !it->second.open) { // else another thread was faster
+    Range &r = it->second;
+    protect(r.at, r, true);
+    r.open = true, r.next = open, open = &r;
+  }
+  opening.clear();
+  return ok;
 }
 
 Place placeOf(CUdeviceptr p) {
@@ -196,8 +228,8 @@ API cuMemAlloc_v2(CUdeviceptr *p, size_t n) {
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   *p = at + size - bytes; // the end of the memory is the end of a page
-  Range r{size, *p, n, ctx->device, ctx};
-  protect(at, ranges.emplace(at, r).first->second);
+  Range r{at, size, *p, n, ctx->device, ctx};
+  appear(at, ranges.emplace(at, r).first->second);
   say("device %d: %zu bytes at %#llx", ctx->device, n, *p);
   return CUDA_SUCCESS;
 }
@@ -367,7 +399,7 @@ API cuMemMap(CUdeviceptr p, size_t size, size_t offset, Handle *h, unsigned long
   if (h->mapped) return CUDA_ERROR_NOT_SUPPORTED;
   if (!back(p, size)) return CUDA_ERROR_OUT_OF_MEMORY;
   h->mapped = p;
-  ranges.emplace(p, Range{size, p, size, h->device, nullptr, h});
+  ranges.emplace(p, Range{p, size, p, size, h->device, nullptr, h});
   return CUDA_SUCCESS;
 }
 
@@ -393,14 +425,14 @@ API cuMemSetAccess(CUdeviceptr p, size_t size, const CUmemAccessDesc *desc, size
     for (size_t i = 0; i < count; i++)
       if (desc[i].flags) it->second.access.insert(desc[i].location.id);
       else it->second.access.erase(desc[i].location.id);
-    protect(it->first, it->second);
+    appear(it->first, it->second);
   });
 }
 API cuMemUnmap(CUdeviceptr p, size_t size) {
   ENTER;
   return each(p, size, [](auto it) { // work that still uses it will fault
     Handle *h = it->second.handle;
-    unback(it->first, it->second.size);
+    vanish(it->first, it->second);
     freed[it->first] = it->second.size;
     ranges.erase(it);
     h->mapped = 0;
@@ -413,6 +445,7 @@ API cuMemUnmap(CUdeviceptr p, size_t size) {
 enum Side { Host, Device, Any };
 
 static CUresult copyNow(CUdeviceptr dst, CUdeviceptr src, size_t n) {
+  touch(dst), touch(src);
   return guarded([=] { memmove((void *)dst, (void *)src, n); }, "copy");
 }
 

@@ -113,8 +113,9 @@ struct Place {
 };
 Place placeOf(CUdeviceptr);             // also one past the end of an allocation
 bool reaches(CUdeviceptr, size_t bytes); // is all of it device memory or pinned
-void openMemory();                       // lets this process reach device memory
+void openMemory();                       // work runs from now on
 void closeMemory();
+bool touch(CUdeviceptr); // makes memory that work may use reachable; false: there is none
 void freeContextMemory(Context *);
 std::string describe(CUdeviceptr);
 
