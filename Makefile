@@ -1,8 +1,8 @@
-# Everything here needs Go alone; `race` a C compiler, too.
+# Everything here needs Go alone; `race` and `test-cuda` a C compiler, `test-cuda-sim` one for C++.
 GO ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all test levels race full bench lint cross generate generate-check examples fuzz
+.PHONY: all test race full bench lint cross generate generate-check examples fuzz test-cuda test-cuda-sim ptx ptx-check
 
 all: lint test
 
@@ -19,11 +19,38 @@ levels:
 race:
 	CGO_ENABLED=1 $(GO) test -race -short -timeout 40m ./...
 
+# The CUDA backend needs a C compiler, and no CUDA toolkit. On a GPU:
+CUDA = eval "$$($(GO) run ./cmd/snug cuda env)" && export SNUG_DEVICE=cuda:0 &&
+
+test-cuda:
+	$(CUDA) $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./...
+
+# On the simulated one, which needs a C++ compiler. It is kept and compiled anew where its
+# sources changed.
+SIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/snug/simcuda
+
+test-cuda-sim:
+	mkdir -p $(SIM)
+	internal/simcuda/build.sh $(SIM)
+	$(CUDA) $(GO) vet -tags cuda ./... && $(STATICCHECK) -tags cuda ./internal/cuda . && \
+	  SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./...
+
+# What the driver compiles for its card, made by nvcc 11.8.
+ptx:
+	internal/cuda/ptx/build.sh
+
+ptx-check:
+	@command -v nvcc >/dev/null || { echo "no nvcc: the PTX is not compiled again"; exit 0; }; \
+	  set -e; dir=$$(mktemp -d); trap 'rm -r $$dir' EXIT; OUT=$$dir internal/cuda/ptx/build.sh; \
+	  for f in $$dir/*; do cmp $$f internal/cuda/ptx/$$(basename $$f); done; \
+	  for f in $$dir/*.ptx; do for sm in 60 70 80 90; do ptxas -arch=sm_$$sm $$f -o /dev/null; done; done
+
 # What is too long for every change: whole sweeps, fuzzing.
-full: lint cross generate-check
+full: lint cross generate-check ptx-check
 	SNUG_FULL=1 $(GO) test -timeout 60m ./...
 	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 	$(GO) test -tags snugdebug ./...
+	$(MAKE) test-cuda-sim
 	$(MAKE) fuzz
 
 fuzz:

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/snug-ml/snug/internal/driver"
 )
 
 // What errors.Is tells apart; memory.ErrOutOfMemory is one more.
@@ -20,6 +22,7 @@ var (
 	ErrIncomplete = errors.New("incomplete gradient")
 	ErrTorn       = errors.New("parameters are partly updated: load the last saved state")
 	ErrNoValues   = errors.New("a dry run has no values")
+	ErrDeviceLost = driver.ErrDeviceLost // and every call says so from then on
 )
 
 // OpError says which operation failed, in which layer, and on which line.

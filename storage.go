@@ -108,7 +108,11 @@ func (st *storage) pinned() {
 
 func (s *Scope) block(bytes int64, c memory.Category, at *site) (*memory.Block, error) {
 	s.asked = bytes
-	return s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer})
+	b, err := s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer})
+	if err != nil && s.dev.card != nil && s.dev.card.Err() != nil { // a lost device gives no memory, either
+		err = s.dev.card.Err()
+	}
+	return b, err
 }
 
 // rescue is the allocator's last resort: what is on the device for copies' sake; then one

@@ -1,27 +1,33 @@
 #!/bin/bash
-# build.sh [MODULE...]: compiles kernels/*.cu, or some of them, to PTX here, for compute
-# capability 6.0 and up. Needs nvcc 11.8. Where MODULE is given the others stay as they are.
+# build.sh [MODULE...]: compiles kernels/*.cu, or some of them, to PTX for compute capability
+# 6.0 and up, in this folder or in $OUT. Needs nvcc 11.8: others write other code.
 set -euo pipefail
-cd "$(dirname "$0")/../kernels"
-nvcc=${NVCC:-nvcc}
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(cd "${OUT:-$here}" && pwd)
+cd "$here/../kernels"
 modules=("$@")
-[ $# -gt 0 ] || { rm -f ../ptx/*.ptx; for f in *.cu; do modules+=("${f%.cu}"); done; }
+if [ $# -eq 0 ]; then
+  rm -f "$out"/*.ptx
+  for f in *.cu; do modules+=("${f%.cu}"); done
+fi
 
-# A compiler writes the newest version of PTX that it knows; drivers refuse those newer than
-# themselves. What the instructions need is less: version 6.0 has all that compute_60 has.
+# The compiler states the newest version of PTX that it knows, and a driver refuses those
+# newer than itself. The instructions need less: 6.0 is the version of CUDA 9.0.
+compile() {
+  nvcc -ptx -arch=compute_60 -O3 -fmad=false -std=c++17 "$1.cu" -o "$out/$1.ptx"
+  sed -i -e '/^\/\//d' -e '/^$/d' -e 's/^\.version .*/.version 6.0/' "$out/$1.ptx"
+}
 for m in "${modules[@]}"; do
-  $nvcc -ptx -arch=compute_60 -O3 -fmad=false -std=c++17 "$m.cu" -o "../ptx/$m.ptx"
-  sed -i -e '/^\/\//d' -e '/^$/d' -e 's/^\.version .*/.version 6.0/' "../ptx/$m.ptx"
+  while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 0.1; done
+  compile "$m" &
 done
+for p in $(jobs -p); do wait "$p"; done
 
-# Each module's line tells what it was made of.
-for f in *.cu; do
-  printf '%s %s\n' "$(cat *.cuh "$f" | sha256sum | cut -d' ' -f1)" "${f%.cu}"
-done > ../ptx/sources.new
-touch ../ptx/sources.txt
-for f in *.cu; do
-  m=${f%.cu}
-  if [[ " ${modules[*]} " == *" $m "* ]]; then grep " $m\$" ../ptx/sources.new; else grep " $m\$" ../ptx/sources.txt || true; fi
-done > ../ptx/sources.tmp
-mv ../ptx/sources.tmp ../ptx/sources.txt
-rm ../ptx/sources.new
+# sources.txt tells what each module was made of: its file and all headers.
+made=$out/sources.txt
+[ $# -gt 0 ] && [ -e "$made" ] || : > "$made"
+for m in "${modules[@]}"; do
+  sed -i "/ $m\$/d" "$made"
+  echo "$(cat *.cuh "$m.cu" | sha256sum | cut -d' ' -f1) $m" >> "$made"
+done
+LC_ALL=C sort -k2 -o "$made" "$made"
