@@ -41,12 +41,6 @@ __device__ inline i64 load(const i32 *p) { return *p; }
 __device__ inline i64 load(const u8 *p) { return *p; }
 __device__ inline i64 load(const b8 *p) { return p->v; }
 __device__ inline float load(const b16 *p) { return bitsToFloat((unsigned)p->v << 16); }
-__device__ inline float load(const f16 *p) {
-  unsigned h = p->v, sign = h >> 15 << 31, exp = h >> 10 & 0x1f, frac = h & 0x3ff;
-  if (exp == 0) return bitsToFloat(sign | floatToBits((float)frac * (1.0f / 16777216)));
-  if (exp == 0x1f) return bitsToFloat(sign | 0x7f800000 | frac << 13);
-  return bitsToFloat(sign | (exp + 112) << 23 | frac << 13);
-}
 
 __device__ inline void store(float *p, float v) { *p = v; }
 __device__ inline void store(double *p, double v) { *p = v; }
@@ -58,6 +52,18 @@ __device__ inline void store(b16 *p, float v) {
   unsigned u = floatToBits(v);
   p->v = (u & 0x7fffffff) > 0x7f800000 ? u >> 16 | 0x40 : (u + 0x7fff + (u >> 16 & 1)) >> 16;
 }
+
+// Cards round to float16 by themselves; the simulated device does it as driver.ToF16.
+#ifdef __CUDA_ARCH__
+__device__ inline float load(const f16 *p) { float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(p->v)); return f; }
+__device__ inline void store(f16 *p, float v) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(p->v) : "f"(v)); }
+#else
+__device__ inline float load(const f16 *p) {
+  unsigned h = p->v, sign = h >> 15 << 31, exp = h >> 10 & 0x1f, frac = h & 0x3ff;
+  if (exp == 0) return bitsToFloat(sign | floatToBits((float)frac * (1.0f / 16777216)));
+  if (exp == 0x1f) return bitsToFloat(sign | 0x7f800000 | frac << 13);
+  return bitsToFloat(sign | (exp + 112) << 23 | frac << 13);
+}
 __device__ inline void store(f16 *p, float v) {
   unsigned u = floatToBits(v), sign = u >> 16 & 0x8000;
   u &= 0x7fffffff;
@@ -66,6 +72,7 @@ __device__ inline void store(f16 *p, float v) {
   else if (u < 0x38800000) p->v = sign | (floatToBits(bitsToFloat(u) + 0.5f) - 0x3f000000);
   else p->v = sign | (u - (112u << 23) + 0xfff + (u >> 13 & 1)) >> 13;
 }
+#endif
 
 // mad is a·b + c, rounded once.
 __device__ inline float mad(float a, float b, float c) { return fmaf(a, b, c); }
