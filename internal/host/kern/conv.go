@@ -176,10 +176,13 @@ func convWinograd[T floating](cv Conv, pass Pass) bool {
 	if convKernelsOf[T]().wino == nil || cv.G == 0 || cv.N == 0 {
 		return false
 	}
-	if pass == BackwardData {
-		return cv.winograd(cv.H, cv.W)
+	switch pass {
+	case BackwardData:
+		return cv.winograd(cv.H, cv.W, 135)
+	case Forward:
+		return cv.winograd(cv.OH(), cv.OW(), 135)
 	}
-	return cv.winograd(cv.OH(), cv.OW())
+	return cv.winograd(cv.OH(), cv.OW(), 115)
 }
 
 // A conv is what forward and data gradient share: sweeps of packed weights over padded images.

@@ -15,7 +15,7 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
-	}, nil, nil},
+	}, nil, nil, nil},
 	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
 			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
@@ -42,6 +42,8 @@ var convLevels = [avx512bf16 + 1]any{
 		weightsBack: func(n int, src []float32, width, frequency int, dst []float32) {
 			winoWeightsBackx16(n, &src[0], width*4, frequency*4, &dst[0])
 		},
+	}, func(n int, src []float32, from []int32, lane int, dst []float32, rows int) {
+		gatherWeightsx16(n, &src[0], &from[0], lane*4, &dst[0], rows)
 	}, func(src []float32, off []int32, segments []segment, dst []float32, pitch int) {
 		convPackx16(len(off), &src[0], &off[0], &segments[0].src, len(segments), &dst[0], pitch*4)
 	}},

@@ -13306,6 +13306,24 @@ next:
 	VZEROUPPER
 	RET
 
+DATA convNumbers<>+0(SB)/4, $0x00000000
+DATA convNumbers<>+4(SB)/4, $0x00000001
+DATA convNumbers<>+8(SB)/4, $0x00000002
+DATA convNumbers<>+12(SB)/4, $0x00000003
+DATA convNumbers<>+16(SB)/4, $0x00000004
+DATA convNumbers<>+20(SB)/4, $0x00000005
+DATA convNumbers<>+24(SB)/4, $0x00000006
+DATA convNumbers<>+28(SB)/4, $0x00000007
+DATA convNumbers<>+32(SB)/4, $0x00000008
+DATA convNumbers<>+36(SB)/4, $0x00000009
+DATA convNumbers<>+40(SB)/4, $0x0000000a
+DATA convNumbers<>+44(SB)/4, $0x0000000b
+DATA convNumbers<>+48(SB)/4, $0x0000000c
+DATA convNumbers<>+52(SB)/4, $0x0000000d
+DATA convNumbers<>+56(SB)/4, $0x0000000e
+DATA convNumbers<>+60(SB)/4, $0x0000000f
+GLOBL convNumbers<>(SB), RODATA|NOPTR, $64
+
 // func copyLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·copyLinesx16(SB), NOSPLIT, $0-48
@@ -13614,6 +13632,35 @@ next:
 	ADDQ DX, DI
 	DECQ CX
 	JNE  weight
+	VZEROUPPER
+	RET
+
+// func gatherWeightsx16(n int, src *float32, from *int32, lane int, dst *float32, rows int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gatherWeightsx16(SB), NOSPLIT, $0-48
+	MOVQ         lane+24(FP), AX
+	VPBROADCASTD AX, Z31
+	VPMULLD      convNumbers<>+0(SB), Z31, Z31
+	MOVQ         rows+40(FP), DX
+	MOVQ         $-1, AX
+	BZHIQ        DX, AX, AX
+	KMOVW        AX, K1
+	MOVQ         n+0(FP), CX
+	MOVQ         src+8(FP), SI
+	MOVQ         from+16(FP), R8
+	MOVQ         dst+32(FP), DI
+
+weight:
+	MOVLQSX    (R8), AX
+	LEAQ       (SI)(AX*4), AX
+	KMOVW      K1, K2
+	VPXORD     Z0, Z0, Z0
+	VGATHERDPS (AX)(Z31*1), K2, Z0
+	VMOVUPS    Z0, K1, (DI)
+	ADDQ       $0x04, R8
+	LEAQ       (DI)(DX*4), DI
+	DECQ       CX
+	JNE        weight
 	VZEROUPPER
 	RET
 
@@ -14101,24 +14148,6 @@ weight:
 	JNE        weight
 	VZEROUPPER
 	RET
-
-DATA convNumbers<>+0(SB)/4, $0x00000000
-DATA convNumbers<>+4(SB)/4, $0x00000001
-DATA convNumbers<>+8(SB)/4, $0x00000002
-DATA convNumbers<>+12(SB)/4, $0x00000003
-DATA convNumbers<>+16(SB)/4, $0x00000004
-DATA convNumbers<>+20(SB)/4, $0x00000005
-DATA convNumbers<>+24(SB)/4, $0x00000006
-DATA convNumbers<>+28(SB)/4, $0x00000007
-DATA convNumbers<>+32(SB)/4, $0x00000008
-DATA convNumbers<>+36(SB)/4, $0x00000009
-DATA convNumbers<>+40(SB)/4, $0x0000000a
-DATA convNumbers<>+44(SB)/4, $0x0000000b
-DATA convNumbers<>+48(SB)/4, $0x0000000c
-DATA convNumbers<>+52(SB)/4, $0x0000000d
-DATA convNumbers<>+56(SB)/4, $0x0000000e
-DATA convNumbers<>+60(SB)/4, $0x0000000f
-GLOBL convNumbers<>(SB), RODATA|NOPTR, $64
 
 // func winoGradientx16(n int, src *float32, pixel int, line int, dst *float32, fp int)
 // Requires: AVX, AVX512F

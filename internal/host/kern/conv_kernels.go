@@ -9,6 +9,7 @@ type convKernels[T floating] struct {
 	taps    []int // of a tile of the weights' gradient, at most, by vectors of output channels; 0: no such tile
 	weights func(vectors, lines, cols int, x []T, pitch int, off []int32, b, c []T)
 	wino    *winoKernels                                                       // nil: none
+	gather  func(n int, src []T, from []int32, lane int, dst []T, rows int)    // weights of some channels side by side; nil: none
 	pack    func(src []T, off []int32, segments []segment, dst []T, pitch int) // nil: none
 }
 
@@ -19,7 +20,7 @@ func convKernelsOf[T floating]() *convKernels[T] {
 			return k
 		}
 	}
-	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil, nil}
+	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil, nil, nil}
 }
 
 // panels are those that so many output channels are cut in for the weights' gradient: as many vectors as its kernel takes,

@@ -379,6 +379,11 @@ func scatterLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp in
 //go:noescape
 func convPackx16(k int, src *float32, off *int32, segments *int32, n int, dst *float32, dp int)
 
+// gatherWeightsx16 packs n weights of each of up to 16 channels.
+//
+//go:noescape
+func gatherWeightsx16(n int, src *float32, from *int32, lane int, dst *float32, rows int)
+
 // winoInputx16 transforms n tiles of each channel: 16 results, fp bytes apart.
 //
 //go:noescape

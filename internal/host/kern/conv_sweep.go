@@ -83,6 +83,10 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 		for k+run < len(from) && from[k+run] == from[k]+int32(run) {
 			run++
 		}
+		if g := convKernelsOf[T]().gather; g != nil && run < 16 && row > 1 {
+			g(len(from)-k, src, from[k:], row, dst[k*rows:], rows)
+			return
+		}
 		// What is written beyond the rows is overwritten with the next weight, which there must be.
 		if f := pick[func([]T, int, []T, int, int, int)](copyRowsAsm, nil); f != nil && rows >= 4 && run == 1 && row == 1 && k+2 < len(from) {
 			n, distance := 1, int(from[k+1]-from[k])

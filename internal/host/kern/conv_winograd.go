@@ -27,12 +27,13 @@ type winoKernels struct {
 
 const frequencies = 16
 
-// winograd reports whether a pass whose result has lines of cols pixels is worth Winograd's way.
-func (cv Conv) winograd(lines, cols int) bool {
+// winograd reports whether a pass whose result has lines of cols pixels is worth Winograd's way. Tiles may have so many
+// percent of these pixels.
+func (cv Conv) winograd(lines, cols, most int) bool {
 	one := Conv{cv.N, cv.C, cv.H, cv.W, cv.O, 3, 3, 1, 1, cv.PH, cv.PW, 1, 1, cv.G}
 	const few = 16
 	tiles := (lines + 1) / 2 * ((cols + 1) / 2)
-	return cv == one && cv.PH <= 2 && cv.PW <= 2 && cv.C/cv.G >= few && cv.O/cv.G >= few && tiles > 1 && tiles*4*100 <= lines*cols*115
+	return cv == one && cv.PH <= 2 && cv.PW <= 2 && cv.C/cv.G >= few && cv.O/cv.G >= few && tiles > 1 && tiles*4*100 <= lines*cols*most
 }
 
 // A winoTiles is how a result's pixels are cut in tiles of 2x2, and these in blocks of some lines of tiles.

@@ -58,6 +58,7 @@ func main() {
 	scatterLines()
 	wideLines()
 	convPack()
+	gatherWeights()
 	winograd()
 	Generate()
 }

@@ -67,7 +67,8 @@ func wideLine(name, doc string, from, to int, before func(), block func(src, dst
 	RET()
 }
 
-var evens Mem
+// evens are the indices of every other lane of two vectors, numbers those of a vector's lanes.
+var evens, numbers Mem
 
 // table is a vector of 16 indices.
 func table(name string, index func(lane int) int) Mem {
@@ -80,6 +81,7 @@ func table(name string, index func(lane int) int) Mem {
 
 func wideLines() {
 	z := avx512.v
+	numbers = table("convNumbers", func(i int) int { return i })
 	wideLine("copyLines", "copies lines.", 1, 1, func() {}, func(src, dst reg.GPPhysical) {
 		VMOVUPS_Z(Mem{Base: src}, reg.K1, z[0])
 		VMOVUPS(z[0], reg.K1, Mem{Base: dst})
@@ -153,6 +155,38 @@ func convPack() {
 	ADDQ(Imm(4), off)
 	ADDQ(dp, dst)
 	DECQ(k)
+	JNE(LabelRef("weight"))
+	VZEROUPPER()
+	RET()
+}
+
+// gatherWeights writes the kernel that brings n weights of up to 16 channels, lane bytes apart, side by side: those at the
+// places in from.
+func gatherWeights() {
+	avx512.kernel("gatherWeights", "func(n int, src *float32, from *int32, lane int, dst *float32, rows int)",
+		"packs n weights of each of up to 16 channels.")
+	n, src, from, dst, rows, t := reg.RCX, reg.RSI, reg.R8, reg.RDI, reg.RDX, reg.RAX
+	z := avx512.v
+	index := z[31]
+	Load(Param("lane"), t)
+	VPBROADCASTD(t.As32(), index)
+	VPMULLD(numbers, index, index)
+	Load(Param("rows"), rows)
+	lanesMask(rows, t, reg.K1)
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("from"), from)
+	Load(Param("dst"), dst)
+	Label("weight")
+	MOVLQSX(Mem{Base: from}, t)
+	LEAQ(Mem{Base: src, Index: t, Scale: 4}, t)
+	KMOVW(reg.K1, reg.K2)
+	VPXORD(z[0], z[0], z[0])
+	VGATHERDPS(Mem{Base: t, Index: index, Scale: 1}, reg.K2, z[0])
+	VMOVUPS(z[0], reg.K1, Mem{Base: dst})
+	ADDQ(Imm(4), from)
+	LEAQ(Mem{Base: dst, Index: rows, Scale: 4}, dst)
+	DECQ(n)
 	JNE(LabelRef("weight"))
 	VZEROUPPER()
 	RET()

@@ -189,7 +189,6 @@ func winoWeights() {
 	avx512.kernel("winoWeights", "func(n int, src *float32, lane, next, tap int, dst *float32, rows, fp int)",
 		"transforms n weights of each of up to 16 channels.")
 	z := avx512.v
-	numbers := table("convNumbers", func(i int) int { return i })
 	n, src, next, tap, dst, rows, fp, t := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RBX, reg.RAX
 	half, index := z[31], z[30]
 	Load(Param("lane"), t)
