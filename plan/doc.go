@@ -10,7 +10,7 @@
 //		},
 //		Options: []snug.Option{snug.Random(rng)},
 //	})
-//	// p.Micro samples at a time, p.Peak bytes
+//	// p.Micro samples at a time, p.Peak bytes, with p.Option() beside the job's options
 //
 // # How it searches
 //
@@ -42,5 +42,11 @@
 // a model and an optimizer that are made there as on the real device predict every trial's
 // peak to the byte.
 //
-// What does not work yet: choosing memory savers where not one sample fits.
+// # Memory savers
+//
+// Where not one sample fits, Fit tries again with savers that change no bit, the cheapest
+// first: blocks recomputed but for their products, blocks recomputed as a whole, and these
+// with what is left of activations on the host. They act on a model's snug.Blocks. What else
+// saves memory changes numbers or the program, and is the caller's to choose: the error's
+// report names it.
 package plan

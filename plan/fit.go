@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/checkpoint"
 	"github.com/snug-ml/snug/memory"
+	"github.com/snug-ml/snug/offload"
 	"github.com/snug-ml/snug/optim"
 )
 
@@ -23,12 +26,31 @@ type Job struct {
 // Plan is what Fit has found.
 type Plan struct {
 	Trial
-	Trials []Trial // all sizes tried, in order
+	Trials []Trial // all that was tried, in order
+
+	option snug.Option
+}
+
+// Option is the savers that a step of this plan needs, for its scopes beside the job's own
+// options; where it needs none, an Option that changes nothing.
+func (p *Plan) Option() snug.Option { return p.option }
+
+// savers come in where not one sample fits without: each costs more time than the one
+// before it, and none changes a bit of the results.
+var savers = []struct {
+	name   string
+	option snug.Option
+}{
+	{"", snug.Option{}},
+	{"checkpoint, products kept", snug.Options(checkpoint.Every(1), checkpoint.Products())},
+	{"checkpoint", checkpoint.Every(1)},
+	{"checkpoint, offload", snug.Options(checkpoint.Every(1), offload.Activations(offload.Default()))},
 }
 
 // Fit is the largest micro-batch whose step keeps what the device reserves, for whatever,
-// within budgetBytes. Where one sample does not fit, the error is memory.ErrOutOfMemory, with
-// the trial's report.
+// within budgetBytes. Where one sample does not fit, it looks for the largest with memory
+// savers, which Option then has. Where none of them is enough, the error is
+// memory.ErrOutOfMemory, with the first trial's report of one sample.
 func Fit(ctx context.Context, d *snug.Device, budgetBytes int64, j Job) (*Plan, error) {
 	if budgetBytes <= 0 {
 		return nil, fmt.Errorf("plan: a budget of %d bytes", budgetBytes)
@@ -47,31 +69,55 @@ func Fit(ctx context.Context, d *snug.Device, budgetBytes int64, j Job) (*Plan, 
 	}
 	d.Memory().SetLimit(min(limit, budgetBytes))
 	p := &Plan{}
+	var without error
+	for _, saver := range savers {
+		with := j
+		with.Options = append(slices.Clone(j.Options), saver.option)
+		p.option = saver.option
+		err := p.bisect(ctx, d, with, saver.name)
+		switch {
+		case err == nil:
+			return p, nil
+		case without == nil && errors.Is(err, memory.ErrOutOfMemory) && ctx.Err() == nil:
+			without = err
+		case without != nil && !errors.Is(err, memory.ErrOutOfMemory): // such as the job's own checkpoint beside ours
+			return nil, fmt.Errorf("%w; with %s: %w", without, saver.name, err)
+		case without == nil || ctx.Err() != nil:
+			return nil, err
+		}
+	}
+	return nil, without
+}
+
+// bisect sets p.Trial to the largest micro-batch that fits.
+func (p *Plan) bisect(ctx context.Context, d *snug.Device, j Job, saver string) error {
 	var last error // out of memory
 	for fits, fails := 0, j.Batch+1; fails-fits > 1; {
 		micro := (fits + fails) / 2
-		if len(p.Trials) == 0 {
+		if fits == 0 && fails == j.Batch+1 {
 			micro = j.Batch
 		}
 		t, err := Try(ctx, d, j, micro)
+		t.Saver = saver
 		switch {
 		case err == nil:
 			fits, p.Trial = micro, t
 		case errors.As(err, &t.OutOfMemory) && micro > 1:
 			fails, last = micro, err
 		case last != nil && ctx.Err() == nil && t.OutOfMemory == nil: // such as batch norm's, of one sample
-			return nil, fmt.Errorf("%w; after %w", err, last)
+			return fmt.Errorf("%w; after %w", err, last)
 		default:
-			return nil, err
+			return err
 		}
 		p.Trials = append(p.Trials, t)
 	}
-	return p, nil
+	return nil
 }
 
 // Trial is a step that was run. Bytes include all that was on the device before.
 type Trial struct {
 	Micro       int
+	Saver       string                   // what Fit added to the job's options, "" for nothing
 	Peak        int64                    // of bytes in blocks
 	Reserved    int64                    // at most, of the device: what a limit bounds
 	OutOfMemory *memory.OutOfMemoryError // in Plan.Trials: why it did not fit; nil: it did

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/data"
@@ -13,8 +14,8 @@ import (
 
 // Fit sets Micro to the largest size with which a step of batch samples keeps what the
 // device reserves within budgetBytes, by plan.Fit; o is the Window's optimizer. The samples
-// are the first ones of the loader's epoch. Nothing but Micro changes, and on failure not
-// even that.
+// are the first ones of the loader's epoch. Where the plan has savers, Options has them from
+// then on. Nothing else changes, and on failure nothing.
 func (t *Trainer) Fit(ctx context.Context, budgetBytes int64, o optim.Optimizer, l *data.Loader, batch int) (*plan.Plan, error) {
 	b, err := first(ctx, l, batch)
 	if err != nil {
@@ -34,6 +35,7 @@ func (t *Trainer) Fit(ctx context.Context, budgetBytes int64, o optim.Optimizer,
 	})
 	if err == nil {
 		t.Micro = p.Micro
+		t.Options = append(slices.Clone(t.Options), p.Option())
 	}
 	return p, err
 }
