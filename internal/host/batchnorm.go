@@ -34,8 +34,8 @@ func meanVariance[T float32 | float64](a *driver.Args) {
 	}
 	if inner == 1 {
 		par.Range(a.Threads, c, side, func(lo, hi int) {
-			b, give := takeBuffers[T]()
-			defer give()
+			b := takeBuffers[T]()
+			defer b.give()
 			var first, sum, squares [side]float64
 			for i := range n {
 				row := x.read(b[0][:], i*c+lo, i*c+hi)
@@ -57,8 +57,8 @@ func meanVariance[T float32 | float64](a *driver.Args) {
 		return
 	}
 	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
-		b, give := takeBuffers[T]()
-		defer give()
+		b := takeBuffers[T]()
+		defer b.give()
 		for ch := lo; ch < hi; ch++ {
 			var first, sum, squares float64
 			if n*inner > 0 {
@@ -229,8 +229,8 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 	}
 	if inner == 1 {
 		par.Range(a.Threads, c, side, func(lo, hi int) {
-			b, give := takeBuffers[T]()
-			defer give()
+			b := takeBuffers[T]()
+			defer b.give()
 			part := k.part(lo, hi)
 			result := func(dst, x, y []T) {
 				part.row(dst, x)
@@ -243,8 +243,8 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 		return
 	}
 	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
-		b, give := takeBuffers[T]()
-		defer give()
+		b := takeBuffers[T]()
+		defer b.give()
 		for ch := lo; ch < hi; ch++ {
 			result := func(dst, x, y []T) { k.result(dst, x, y, ch, a.F[1]) }
 			pieces(n, c, inner, ch, func(from, to int) { apply(b, from, to, result) })
@@ -290,10 +290,11 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 		return x.read(b[0][:], from, to), again.read(b[1][:], from, to), dx.writable(b[2][:], from, to)
 	}
 	// finish writes a channel's sums; dx is then scale·g + p·(x − mean) + q.
-	finish := func(ch int, sum, product float64) (p, q T) {
+	finish := func(b *buffers[T], ch int, sum, product float64) (p, q T) {
 		inv, scale := k.inverse[ch], float64(k.scale[ch])
-		dweight([]T{T(product * inv)}, ch, 1)
-		dbias([]T{T(sum)}, ch, 1)
+		b[2][0], b[3][0] = T(product*inv), T(sum)
+		dweight(b[2][:1], ch, 1)
+		dbias(b[3][:1], ch, 1)
 		if own {
 			p, q = T(-scale*product*inv*inv/m), T(-scale*sum/m)
 		}
@@ -301,8 +302,8 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 	}
 	if inner == 1 {
 		par.Range(a.Threads, c, side, func(lo, hi int) {
-			b, give := takeBuffers[T]()
-			defer give()
+			b := takeBuffers[T]()
+			defer b.give()
 			part := k.part(lo, hi)
 			gradient := func(dst, x, y, dy []T) {
 				part.row(dst, x)
@@ -319,7 +320,7 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 			}
 			var p, q [side]T
 			for ch := lo; ch < hi; ch++ {
-				p[ch-lo], q[ch-lo] = finish(ch, sum[ch-lo], product[ch-lo])
+				p[ch-lo], q[ch-lo] = finish(b, ch, sum[ch-lo], product[ch-lo])
 			}
 			for i := range n {
 				xs, g, dst := second(b, i*c+lo, i*c+hi)
@@ -332,8 +333,8 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 		return
 	}
 	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
-		b, give := takeBuffers[T]()
-		defer give()
+		b := takeBuffers[T]()
+		defer b.give()
 		for ch := lo; ch < hi; ch++ {
 			mean, scale := k.mean[ch], k.scale[ch]
 			gradient := func(dst, x, y, dy []T) { k.gradient(dst, x, y, dy, ch, most) }
@@ -344,7 +345,7 @@ func batchNormBackward[T float32 | float64](a *driver.Args) {
 				sum += s
 				product += p
 			})
-			p, q := finish(ch, sum, product)
+			p, q := finish(b, ch, sum, product)
 			pieces(n, c, inner, ch, func(from, to int) {
 				xs, g, dst := second(b, from, to)
 				normBackRow(dst, g, xs, scale, mean, p, q)

@@ -51,8 +51,8 @@ func groupNorm[T float32 | float64](a *driver.Args) {
 	mean, inverse := driver.Of[T](&a.Out[1]), driver.Of[T](&a.Out[2])
 	m := float64(max(1, g.width))
 	par.Range(a.Threads, g.rows, channelGrain(g.width), func(lo, hi int) {
-		b, give := takeBuffers[T]()
-		defer give()
+		b := takeBuffers[T]()
+		defer b.give()
 		for r := lo; r < hi; r++ {
 			var first, sum, squares float64
 			if g.width > 0 {
@@ -99,8 +99,8 @@ func groupNormBackward[T float32 | float64](a *driver.Args) {
 	weight, mean, inverse := values[T](&a.In[1]), values[T](&a.In[2]), values[T](&a.In[3])
 	dx := newOperand[T](&a.Out[0], a.In[0].Shape)
 	par.Range(a.Threads, g.rows, channelGrain(g.width), func(lo, hi int) {
-		b, give := takeBuffers[T]()
-		defer give()
+		b := takeBuffers[T]()
+		defer b.give()
 		for r := lo; r < hi; r++ {
 			rowGradient(&g, r, &x, &dy, &dx, weight, mean[r], inverse[r], b)
 		}
@@ -111,8 +111,8 @@ func groupNormBackward[T float32 | float64](a *driver.Args) {
 	dweight, dbias := store[T](&a.Out[1]), store[T](&a.Out[2])
 	if inner == 1 {
 		par.Range(a.Threads, c, side, func(lo, hi int) {
-			b, give := takeBuffers[T]()
-			defer give()
+			b := takeBuffers[T]()
+			defer b.give()
 			var sum, product [side]float64
 			for i := range n {
 				xs, gs := x.read(b[0][:], i*c+lo, i*c+hi), dy.read(b[1][:], i*c+lo, i*c+hi)
@@ -136,15 +136,16 @@ func groupNormBackward[T float32 | float64](a *driver.Args) {
 				}
 			}
 			for j := range hi - lo {
-				dweight([]T{T(product[j])}, lo+j, 1)
-				dbias([]T{T(sum[j])}, lo+j, 1)
+				b[2][j], b[3][j] = T(product[j]), T(sum[j])
 			}
+			dweight(b[2][:hi-lo], lo, 1)
+			dbias(b[3][:hi-lo], lo, 1)
 		})
 		return
 	}
 	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
-		b, give := takeBuffers[T]()
-		defer give()
+		b := takeBuffers[T]()
+		defer b.give()
 		for ch := lo; ch < hi; ch++ {
 			var sum, product float64
 			pieces(n, c, inner, ch, func(from, to int) {
@@ -153,8 +154,9 @@ func groupNormBackward[T float32 | float64](a *driver.Args) {
 				sum += s
 				product += p * float64(inverse[r])
 			})
-			dweight([]T{T(product)}, ch, 1)
-			dbias([]T{T(sum)}, ch, 1)
+			b[2][0], b[3][0] = T(product), T(sum)
+			dweight(b[2][:1], ch, 1)
+			dbias(b[3][:1], ch, 1)
 		}
 	})
 }

@@ -45,20 +45,24 @@ func (o *operand[T]) flush(v []T, lo, hi int) {
 }
 
 // buffers are a thread's, for operands that cannot be used where they are.
-type buffers[T number] [4][chunk]T
+type buffers[T float32 | float64] [4][chunk]T
 
 var (
 	buffers32 = sync.Pool{New: func() any { return new(buffers[float32]) }}
 	buffers64 = sync.Pool{New: func() any { return new(buffers[float64]) }}
 )
 
-func takeBuffers[T float32 | float64]() (b *buffers[T], give func()) {
-	pool := &buffers64
+func takeBuffers[T float32 | float64]() *buffers[T] {
+	return (*buffers[T])(nil).pool().Get().(*buffers[T])
+}
+
+func (b *buffers[T]) give() { b.pool().Put(b) }
+
+func (b *buffers[T]) pool() *sync.Pool {
 	if _, ok := any(b).(*buffers[float32]); ok {
-		pool = &buffers32
+		return &buffers32
 	}
-	b = pool.Get().(*buffers[T])
-	return b, func() { pool.Put(b) }
+	return &buffers64
 }
 
 // channels cuts an array [n c rest…]: how many of each, where the rest counts elements.

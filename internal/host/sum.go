@@ -51,8 +51,7 @@ func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, x []
 	direct, isDirect := typed[T](&x)
 	read, write := load[T](&x), store[T](&a.Out[0])
 	// lane adds elements lo to hi of the result number at, which begins at off.
-	lane := func(acc float64, off, lo, hi, at int) float64 {
-		var buf [chunk]T
+	lane := func(buf []T, acc float64, off, lo, hi, at int) float64 {
 		driver.Runs(inner, innerStrides, lo, hi, func(from, step, l int) {
 			for i := 0; i < l; i += chunk {
 				start, k := off+from+i*step, min(chunk, l-i)
@@ -68,7 +67,11 @@ func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, x []
 	}
 	if n == 1 {
 		parts := make([]float64, (m+grain-1)/grain)
-		par.Range(a.Threads, m, grain, func(lo, hi int) { parts[lo/grain] = lane(0, 0, lo, hi, 0) })
+		par.Range(a.Threads, m, grain, func(lo, hi int) {
+			b := takeBuffers[T]()
+			defer b.give()
+			parts[lo/grain] = lane(b[0][:], 0, 0, lo, hi, 0)
+		})
 		total := 0.0
 		for _, p := range parts {
 			total += p
@@ -78,17 +81,19 @@ func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, x []
 	}
 	// Neighbouring results are made side by side, so that memory is read in its order.
 	par.Range(a.Threads, n, max(side, grain/max(1, m)/side*side), func(lo, hi int) {
-		var buf [side]T
+		b := takeBuffers[T]()
+		defer b.give()
+		var sums [side]float64
+		buf, out := b[0][:], b[1][:]
 		for ; lo < hi; lo += side {
-			var sums [side]float64
-			var out [side]T
+			clear(sums[:])
 			w := 0
 			driver.Runs(outer, outerStrides, lo, min(lo+side, hi), func(off, stride, k int) {
 				acc, first := sums[w:w+k], lo+w
 				w += k
 				if stride != 1 || k == 1 {
 					for j := range acc {
-						acc[j] = lane(acc[j], off+j*stride, 0, m, first+j)
+						acc[j] = lane(buf, acc[j], off+j*stride, 0, m, first+j)
 					}
 					return
 				}

@@ -9,6 +9,12 @@ type gemmKernel[F floating] struct {
 	tile       func(rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, ldd int)
 }
 
+// gemmAsm are the kernels in assembly, in an interface once: a small product has no time to make one.
+var gemmAsm = [...]struct {
+	level  int
+	kernel any
+}{{avx512, gemm512F32}, {avx512, gemm512F64}, {avx2, gemmAsm32}, {avx2, gemmAsm64}}
+
 // gemmKernelOf is the kernel for products of elements T, computed in F, and how its operands are packed.
 func gemmKernelOf[T Elem, F floating]() (gemmKernel[F], packing) {
 	var t T
@@ -23,8 +29,12 @@ func gemmKernelOf[T Elem, F floating]() (gemmKernel[F], packing) {
 			return any(gemm512B16).(gemmKernel[F]), packPairs
 		}
 	}
-	inGo := gemmKernel[F]{4, 8, gemmTileGo[F]} // panels as wide as what is transposed at a time
-	return pickAt(avx512, gemm512F32, pickAt(avx512, gemm512F64, pick(gemmAsm32, pick(gemmAsm64, inGo)))), kind
+	for _, asm := range gemmAsm {
+		if k, ok := asm.kernel.(gemmKernel[F]); ok && level >= asm.level {
+			return k, kind
+		}
+	}
+	return gemmKernel[F]{4, 8, gemmTileGo[F]}, kind // panels as wide as what is transposed at a time
 }
 
 // gemmTileGo keeps two by four sums in registers. The conversions keep the compiler from fusing, in some loops and not
