@@ -17,50 +17,86 @@ func init() {
 		kernel(attendBackward[float32], attentionSpace[float32](true)), kernel(attendBackward[float64], attentionSpace[float64](true)))
 }
 
-// queryBlock is how many rows of scores exist at a time, for each thread.
-const queryBlock = 64
+// attentionBlock is how many queries meet all their keys at a time, or keys their queries.
+const attentionBlock = 64
 
-// attention works on one head of one sample at a time: what it reads is brought into the
-// workspace of its thread, and blocks of its queries meet all keys that they may.
+// attention works on blocks of one head's queries. Threads share out heads or, where these are few, their blocks: which
+// changes no bit. Operands are read where they are, but for those of another type, which come into the workspace of
+// the thread.
 type attention[T float32 | float64] struct {
 	batch, heads, rows, keys, width int
-	causal                          bool
+	causal, back                    bool
 	scale                           T
+	split                           bool // share out blocks
 	slots                           int
+	other                           bool // some operand is of another type
+	gemm                            int  // bytes
 }
 
 // newAttention: q, k, v [b h t d]. F: 1 for causal.
-func newAttention[T float32 | float64](a *driver.Args) attention[T] {
+func newAttention[T float32 | float64](a *driver.Args, back bool) attention[T] {
 	q, k := a.In[0].Shape, a.In[1].Shape
-	return attention[T]{
-		batch: q[0], heads: q[1], rows: q[2], keys: k[2], width: q[3],
+	t := attention[T]{
+		batch: q[0], heads: q[1], rows: q[2], keys: k[2], width: q[3], back: back,
 		causal: a.F[0] != 0, scale: T(1 / math.Sqrt(float64(max(1, q[3])))),
-		slots: max(1, min(a.Threads, q[0]*q[1])),
 	}
-}
-
-// blocks cuts the queries: rows r0 to r1 meet the first n keys.
-func (t *attention[T]) blocks(fn func(r0, r1, n int)) {
-	for r0 := 0; r0 < t.rows; r0 += queryBlock {
-		r1 := min(r0+queryBlock, t.rows)
-		n := t.keys
-		if t.causal {
-			n = min(r1, n)
+	threads, tasks := max(1, a.Threads), t.batch*t.heads
+	if t.split = tasks < 4*threads && tasks%threads != 0; t.split {
+		tasks *= max(blocksOf(t.rows), blocksOf(t.keys))
+	}
+	t.slots = max(1, min(threads, tasks))
+	dtype := typeOf[T]()
+	for i := range a.In {
+		t.other = t.other || a.In[i].Type != dtype
+	}
+	space := func(m, n, k int) { t.gemm = max(t.gemm, int(kern.GemmWorkspace(dtype, m, n, k, 1))) }
+	each := func(m, n int) {
+		space(m, n, t.width)
+		space(m, t.width, n)
+		if back {
+			space(n, t.width, m)
 		}
-		fn(r0, r1, n)
 	}
+	for r0 := 0; r0 < t.rows; r0 += attentionBlock {
+		m := min(attentionBlock, t.rows-r0)
+		each(m, t.seen(r0+m-1))
+		if t.split && back {
+			each(m, min(attentionBlock, t.keys))
+			each(m, t.keys%attentionBlock)
+		}
+	}
+	return t
 }
 
-// headSpace is a thread's part of the workspace: a head's operands, and a block's.
+func blocksOf(n int) int { return (n + attentionBlock - 1) / attentionBlock }
+
+func typeOf[T float32 | float64]() driver.DType {
+	var z T
+	if unsafe.Sizeof(z) == 8 {
+		return driver.Float64
+	}
+	return driver.Float32
+}
+
+// seen is how many keys a query may see.
+func (t *attention[T]) seen(query int) int {
+	if t.causal {
+		return min(query+1, t.keys)
+	}
+	return t.keys
+}
+
+// headSpace is a thread's part of the workspace.
 type headSpace[T float32 | float64] struct {
-	k, v, dk, dv  []T // [keys width]
-	q, o, dy, dq  []T // [queryBlock width]
-	scores, dprob []T // [queryBlock keys]
-	gemm          []byte
+	k, v, dk, dv   []T // [keys width], of a head
+	q, o, dy, dq   []T // [block width]
+	scores, dprobs []T // [block keys]
+	row            []T // [width]
+	gemm           []byte
 }
 
 // space lays out one part over work, and is its length in bytes; work may be nil.
-func (t *attention[T]) space(back bool, work []byte) (s headSpace[T], bytes int) {
+func (t *attention[T]) space(work []byte) (s headSpace[T], bytes int) {
 	var z T
 	take := func(n int) []T {
 		from := bytes
@@ -69,25 +105,17 @@ func (t *attention[T]) space(back bool, work []byte) (s headSpace[T], bytes int)
 		}
 		return driver.Cast[T](work[from:bytes])[:n]
 	}
-	block := min(queryBlock, t.rows)
-	s.k, s.v, s.q, s.o, s.scores = take(t.keys*t.width), take(t.keys*t.width), take(block*t.width), take(block*t.width), take(block*t.keys)
-	if back {
-		s.dk, s.dv, s.dy, s.dq, s.dprob = take(t.keys*t.width), take(t.keys*t.width), take(block*t.width), take(block*t.width), take(block*t.keys)
+	block := min(attentionBlock, t.rows) * t.width
+	if t.other {
+		s.k, s.v, s.q, s.dy = take(t.keys*t.width), take(t.keys*t.width), take(block), take(block)
 	}
-	dtype := driver.Float32
-	if unsafe.Sizeof(z) == 8 {
-		dtype = driver.Float64
+	s.o, s.scores = take(block), take(min(attentionBlock, t.rows)*t.keys)
+	if t.back {
+		s.dk, s.dv, s.dq, s.row = take(t.keys*t.width), take(t.keys*t.width), take(block), take(t.width)
+		s.dprobs = take(min(attentionBlock, t.rows) * t.keys)
 	}
-	var most int64
-	t.blocks(func(r0, r1, n int) {
-		m := r1 - r0
-		most = max(most, kern.GemmWorkspace(dtype, m, n, t.width, 1), kern.GemmWorkspace(dtype, m, t.width, n, 1))
-		if back {
-			most = max(most, kern.GemmWorkspace(dtype, n, t.width, m, 1))
-		}
-	})
 	from := bytes
-	if bytes += int(most+63) &^ 63; work != nil {
+	if bytes += (t.gemm + 63) &^ 63; work != nil {
 		s.gemm = work[from:bytes]
 	}
 	return s, bytes
@@ -95,27 +123,75 @@ func (t *attention[T]) space(back bool, work []byte) (s headSpace[T], bytes int)
 
 func attentionSpace[T float32 | float64](back bool) func(*driver.Args) int64 {
 	return func(a *driver.Args) int64 {
-		t := newAttention[T](a)
-		_, bytes := t.space(back, nil)
+		t := newAttention[T](a, back)
+		_, bytes := t.space(nil)
 		return int64(t.slots * bytes)
 	}
 }
 
-// each runs fn for every head of every sample.
-func (t *attention[T]) each(back bool, work []byte, fn func(sample, head int, s *headSpace[T])) {
-	_, bytes := t.space(back, nil)
-	slots(t.slots, t.batch*t.heads, func(i, slot int) {
-		s, _ := t.space(back, work[slot*bytes:][:bytes])
-		fn(i/t.heads, i%t.heads, &s)
+// each runs fn for parts 0 to n-1 of every head of every sample.
+func (t *attention[T]) each(n int, work []byte, fn func(sample, head, part int, s *headSpace[T])) {
+	_, bytes := t.space(nil)
+	slots(t.slots, t.batch*t.heads*n, func(i, slot int) {
+		s, _ := t.space(work[slot*bytes:][:bytes])
+		fn(i/n/t.heads, i/n%t.heads, i%n, &s)
 	})
 }
 
-// rowsOf reads, or with store writes, rows r0 to r1 of one head of [b h t d].
-func rowsOf[T float32 | float64](a *driver.Array, move func(v []T, off, stride int), v []T, sample, head, r0, r1 int) {
-	width := a.Shape[3]
-	off := sample*a.Strides[0] + head*a.Strides[1]
+// headsOf is an operand or a result [b h t d].
+type headsOf[T float32 | float64] struct {
+	*driver.Array
+	direct []T                          // if it is of this type
+	move   func(v []T, off, stride int) // from or to it
+}
+
+func reads[T float32 | float64](a *driver.Array) headsOf[T] {
+	return headsOf[T]{a, elementsOf[T](a), load[T](a)}
+}
+
+func writes[T float32 | float64](a *driver.Array) headsOf[T] {
+	x := headsOf[T]{a, elementsOf[T](a), store[T](a)}
+	if a.Strides[3] != 1 {
+		x.direct = nil // products have neighbours for columns
+	}
+	return x
+}
+
+func elementsOf[T float32 | float64](a *driver.Array) []T {
+	if a.Type != typeOf[T]() {
+		return nil
+	}
+	return driver.Of[T](a)
+}
+
+// rows are rows r0 to r1 of a head: where they are, or in buf.
+func (x *headsOf[T]) rows(sample, head, r0, r1 int, buf []T) kern.Mat[T] {
+	if x.direct == nil || r0 >= r1 || x.Shape[3] == 0 {
+		return matrix(buf, x.Shape[3])
+	}
+	return kern.Mat[T]{Data: x.direct[sample*x.Strides[0]+head*x.Strides[1]+r0*x.Strides[2]:], RS: x.Strides[2], CS: x.Strides[3]}
+}
+
+// read is rows, with what belongs in buf read.
+func (x *headsOf[T]) read(sample, head, r0, r1 int, buf []T) kern.Mat[T] {
+	if x.direct == nil {
+		x.transfer(sample, head, r0, r1, buf)
+	}
+	return x.rows(sample, head, r0, r1, buf)
+}
+
+// wrote brings rows from buf to where they belong, if they are not there.
+func (x *headsOf[T]) wrote(sample, head, r0, r1 int, buf []T) {
+	if x.direct == nil {
+		x.transfer(sample, head, r0, r1, buf)
+	}
+}
+
+func (x *headsOf[T]) transfer(sample, head, r0, r1 int, buf []T) {
+	width := x.Shape[3]
+	off := sample*x.Strides[0] + head*x.Strides[1]
 	for r := r0; r < r1 && width > 0; r++ {
-		move(v[(r-r0)*width:][:width], off+r*a.Strides[2], a.Strides[3])
+		x.move(buf[(r-r0)*width:][:width], off+r*x.Strides[2], x.Strides[3])
 	}
 }
 
@@ -123,124 +199,169 @@ func matrix[T float32 | float64](v []T, columns int) kern.Mat[T] {
 	return kern.Mat[T]{Data: v, RS: columns, CS: 1}
 }
 
-func transposed[T float32 | float64](v []T, columns int) kern.Mat[T] {
-	return kern.Mat[T]{Data: v, RS: 1, CS: columns}
+func transposed[T float32 | float64](m kern.Mat[T]) kern.Mat[T] {
+	return kern.Mat[T]{Data: m.Data, RS: m.CS, CS: m.RS}
 }
 
-// scores of a block's scaled queries with the first n keys.
-func (t *attention[T]) scores(s *headSpace[T], m, n int) {
-	for i, v := range s.q[:m*t.width] {
-		s.q[i] = v * t.scale
+// from leaves out the first rows.
+func from[T float32 | float64](m kern.Mat[T], row int) kern.Mat[T] {
+	if row > 0 && len(m.Data) > 0 {
+		m.Data = m.Data[row*m.RS:]
 	}
-	kern.Gemm(1, m, n, t.width, matrix(s.q, t.width), transposed(s.k, t.width), matrix(s.scores, n), false, nil, s.gemm)
-}
-
-// seen is how many of n keys a query may see.
-func (t *attention[T]) seen(query, n int) int {
-	if t.causal {
-		return min(query+1, n)
-	}
-	return n
+	return m
 }
 
 // attend: q, k, v; writes o [b h t d] and log Σ exp of each row of scores [b h t].
 func attend[T float32 | float64](a *driver.Args) {
-	t := newAttention[T](a)
-	q, k, v, o := load[T](&a.In[0]), load[T](&a.In[1]), load[T](&a.In[2]), store[T](&a.Out[0])
+	t := newAttention[T](a, false)
+	q, k, v, o := reads[T](&a.In[0]), reads[T](&a.In[1]), reads[T](&a.In[2]), writes[T](&a.Out[0])
 	sums := driver.Of[T](&a.Out[1])
-	t.each(false, a.Work, func(sample, head int, s *headSpace[T]) {
-		rowsOf(&a.In[1], k, s.k, sample, head, 0, t.keys)
-		rowsOf(&a.In[2], v, s.v, sample, head, 0, t.keys)
-		t.blocks(func(r0, r1, n int) {
-			m := r1 - r0
-			rowsOf(&a.In[0], q, s.q, sample, head, r0, r1)
-			t.scores(s, m, n)
+	parts, length := 1, t.rows
+	if t.split {
+		parts, length = blocksOf(t.rows), attentionBlock
+	}
+	t.each(parts, a.Work, func(sample, head, part int, s *headSpace[T]) {
+		first, end := part*length, min((part+1)*length, t.rows)
+		if first >= end {
+			return
+		}
+		km, vm := k.read(sample, head, 0, t.seen(end-1), s.k), v.read(sample, head, 0, t.seen(end-1), s.v)
+		for r0 := first; r0 < end; r0 += attentionBlock {
+			r1 := min(r0+attentionBlock, end)
+			m, n := r1-r0, t.seen(r1-1)
+			kern.Gemm(1, m, n, t.width, q.read(sample, head, r0, r1, s.q), transposed(km), matrix(s.scores, n), false, nil, s.gemm)
+			var by [attentionBlock]T
 			for r := range m {
 				row := s.scores[r*n:][:n]
-				seen := row[:t.seen(r0+r, n)]
+				seen := row[:t.seen(r0+r)]
 				clear(row[len(seen):])
-				sums[(sample*t.heads+head)*t.rows+r0+r] = softmaxInPlace(seen)
+				top, sum := attendRow(seen, t.scale)
+				sums[(sample*t.heads+head)*t.rows+r0+r] = top + T(math.Log(float64(sum)))
+				by[r] = 1 / sum
 			}
-			kern.Gemm(1, m, t.width, n, matrix(s.scores, n), matrix(s.v, t.width), matrix(s.o, t.width), false, nil, s.gemm)
-			rowsOf(&a.Out[0], o, s.o, sample, head, r0, r1)
-		})
+			om := o.rows(sample, head, r0, r1, s.o)
+			kern.Gemm(1, m, t.width, n, matrix(s.scores, n), vm, om, false, nil, s.gemm)
+			for r := range m {
+				o := om.Data[r*om.RS:][:t.width]
+				scaled(o, o, by[r])
+			}
+			o.wrote(sample, head, r0, r1, s.o)
+		}
 	})
 }
 
-// softmaxInPlace returns log Σ exp(row).
-func softmaxInPlace[T float32 | float64](row []T) T {
-	if row := f32(row); row != nil {
-		top := kern.MaxRow(row)
-		kern.ExpShiftRow(row, row, top)
-		sum := kern.SumRow(row)
-		kern.ScaleRow(row, row, float32(1/sum))
-		return T(top + float32(math.Log(sum)))
+// attendRow is x = e^(scale·x − top), with top the greatest of scale·x; it returns that and the sum.
+func attendRow[T float32 | float64](x []T, scale T) (top, sum T) {
+	if f := f32(x); f != nil {
+		top, sum := kern.AttendRow(f, float32(scale))
+		return T(top), T(sum)
 	}
-	top := T(math.Inf(-1))
-	for _, v := range row {
-		top = max(top, v)
+	top = T(math.Inf(-1))
+	for _, v := range x {
+		top = max(top, scale*v)
 	}
-	for i, v := range row {
-		row[i] = v - top
+	for i, v := range x {
+		x[i] = T(math.Exp(float64(scale*v - top)))
+		sum += x[i]
 	}
-	expRow(nil, row, row, nil, nil)
-	var sum float64
-	for _, v := range row {
-		sum += float64(v)
-	}
-	by := T(1 / sum)
-	for i := range row {
-		row[i] *= by
-	}
-	return top + T(math.Log(sum))
+	return top, sum
 }
 
 // attendBackward: q, k, v, o, log Σ exp, dy; writes dq, dk, dv. With probabilities p made
-// again, dv = pᵀ·dy, dp = dy·vᵀ, ds = p·(dp − Σ dy·o), dq = ds·k/√d and dk = dsᵀ·q/√d.
+// again, dv = pᵀ·dy, dp = dy·vᵀ, ds = p·(dp − Σ dy·o)/√d, dq = ds·k and dk = dsᵀ·q. Where blocks are shared out,
+// those of queries give dq and those of keys dk and dv, with p and dp made twice.
 func attendBackward[T float32 | float64](a *driver.Args) {
-	t := newAttention[T](a)
-	q, k, v, o, dy := load[T](&a.In[0]), load[T](&a.In[1]), load[T](&a.In[2]), load[T](&a.In[3]), load[T](&a.In[5])
-	sums := values[T](&a.In[4])
-	dq, dk, dv := store[T](&a.Out[0]), store[T](&a.Out[1]), store[T](&a.Out[2])
-	t.each(true, a.Work, func(sample, head int, s *headSpace[T]) {
-		rowsOf(&a.In[1], k, s.k, sample, head, 0, t.keys)
-		rowsOf(&a.In[2], v, s.v, sample, head, 0, t.keys)
-		clear(s.dk)
-		clear(s.dv)
-		t.blocks(func(r0, r1, n int) {
-			m, w := r1-r0, t.width
-			rowsOf(&a.In[0], q, s.q, sample, head, r0, r1)
-			rowsOf(&a.In[3], o, s.o, sample, head, r0, r1)
-			rowsOf(&a.In[5], dy, s.dy, sample, head, r0, r1)
-			t.scores(s, m, n)
-			for r := range m {
-				row := s.scores[r*n:][:n]
-				seen := row[:t.seen(r0+r, n)]
-				clear(row[len(seen):])
-				sum := sums[(sample*t.heads+head)*t.rows+r0+r]
-				sumExp(seen, seen, sum)
-			}
-			kern.Gemm(1, n, w, m, transposed(s.scores, n), matrix(s.dy, w), matrix(s.dv, w), true, nil, s.gemm)
-			kern.Gemm(1, m, n, w, matrix(s.dy, w), transposed(s.v, w), matrix(s.dprob, n), false, nil, s.gemm)
-			for r := range m {
-				var inner float64
-				ys, os := s.dy[r*w:][:w], s.o[r*w:][:w]
-				for i, v := range ys {
-					inner += float64(v) * float64(os[i])
-				}
-				p, dp := s.scores[r*n:][:n], s.dprob[r*n:][:n]
-				for i := range p {
-					p[i] *= dp[i] - T(inner) // ds from here on
-				}
-			}
-			kern.Gemm(1, m, w, n, matrix(s.scores, n), matrix(s.k, w), matrix(s.dq, w), false, nil, s.gemm)
-			for i := range s.dq[:m*w] {
-				s.dq[i] *= t.scale
-			}
-			rowsOf(&a.Out[0], dq, s.dq, sample, head, r0, r1)
-			kern.Gemm(1, n, w, m, transposed(s.scores, n), matrix(s.q, w), matrix(s.dk, w), true, nil, s.gemm)
+	t := backward[T]{attention: newAttention[T](a, true), sums: values[T](&a.In[4])}
+	t.q, t.k, t.v, t.o, t.dy = reads[T](&a.In[0]), reads[T](&a.In[1]), reads[T](&a.In[2]), reads[T](&a.In[3]), reads[T](&a.In[5])
+	t.dq, t.dk, t.dv = writes[T](&a.Out[0]), writes[T](&a.Out[1]), writes[T](&a.Out[2])
+	if !t.split {
+		t.each(1, a.Work, func(sample, head, _ int, s *headSpace[T]) {
+			t.part(sample, head, 0, t.rows, 0, t.keys, true, true, s)
 		})
-		rowsOf(&a.Out[1], dk, s.dk, sample, head, 0, t.keys)
-		rowsOf(&a.Out[2], dv, s.dv, sample, head, 0, t.keys)
+		return
+	}
+	t.each(blocksOf(t.rows), a.Work, func(sample, head, part int, s *headSpace[T]) {
+		r0 := part * attentionBlock
+		t.part(sample, head, r0, min(r0+attentionBlock, t.rows), 0, t.keys, true, false, s)
 	})
+	t.each(blocksOf(t.keys), a.Work, func(sample, head, part int, s *headSpace[T]) {
+		k0 := part * attentionBlock
+		t.part(sample, head, 0, t.rows, k0, min(k0+attentionBlock, t.keys), false, true, s)
+	})
+}
+
+type backward[T float32 | float64] struct {
+	attention[T]
+	q, k, v, o, dy, dq, dk, dv headsOf[T]
+	sums                       []T
+}
+
+// part is what queries first to end and keys k0 to k1 give each other: queries dq, from all keys, and keys dk and dv, from
+// all queries.
+func (t *backward[T]) part(sample, head, first, end, k0, k1 int, queries, keys bool, s *headSpace[T]) {
+	w := t.width
+	km, vm := t.k.read(sample, head, k0, k1, s.k), t.v.read(sample, head, k0, k1, s.v)
+	dk, dv := matrix(s.dk, w), matrix(s.dv, w)
+	if keys {
+		clear(s.dk[:(k1-k0)*w])
+		clear(s.dv[:(k1-k0)*w])
+	}
+	for r0 := first; r0 < end; r0 += attentionBlock {
+		r1 := min(r0+attentionBlock, end)
+		m, n := r1-r0, min(k1, t.seen(r1-1))-k0
+		if n <= 0 {
+			continue
+		}
+		q, o, dy := t.q.read(sample, head, r0, r1, s.q), t.o.read(sample, head, r0, r1, s.o), t.dy.read(sample, head, r0, r1, s.dy)
+		p, ds := matrix(s.scores, n), matrix(s.dprobs, n)
+		kern.Gemm(1, m, n, w, q, transposed(km), p, false, nil, s.gemm)
+		kern.Gemm(1, m, n, w, dy, transposed(vm), ds, false, nil, s.gemm)
+		for r := range m {
+			seen := min(max(t.seen(r0+r)-k0, 0), n)
+			x, y := p.Data[r*n:][:n], ds.Data[r*n:][:n]
+			clear(x[seen:])
+			clear(y[seen:])
+			attendBackRow(x[:seen], y[:seen], t.scale, t.sums[(sample*t.heads+head)*t.rows+r0+r], dot(from(dy, r), from(o, r), s.row))
+		}
+		if keys {
+			kern.Gemm(1, n, w, m, transposed(p), dy, dv, true, nil, s.gemm)
+			kern.Gemm(1, n, w, m, transposed(ds), q, dk, true, nil, s.gemm)
+		}
+		if queries {
+			kern.Gemm(1, m, w, n, ds, km, t.dq.rows(sample, head, r0, r1, s.dq), false, nil, s.gemm)
+			t.dq.wrote(sample, head, r0, r1, s.dq)
+		}
+	}
+	if keys {
+		t.dk.transfer(sample, head, k0, k1, s.dk)
+		t.dv.transfer(sample, head, k0, k1, s.dv)
+	}
+}
+
+// dot is the product of the first rows of x and y, of as many columns as row has.
+func dot[T float32 | float64](x, y kern.Mat[T], row []T) T {
+	n := len(row)
+	if x.CS == 1 && y.CS == 1 {
+		if f := f32(x.Data[:n]); f != nil {
+			_, sum := kern.ProductsRow(f, f32(y.Data[:n]), 0)
+			return T(sum)
+		}
+	}
+	var sum float64
+	for i := range n {
+		sum += float64(x.Data[i*x.CS]) * float64(y.Data[i*y.CS])
+	}
+	return T(sum)
+}
+
+// attendBackRow is x = e^(scale·x − sums) and then y = x·(y − inner)·scale.
+func attendBackRow[T float32 | float64](x, y []T, scale, sums, inner T) {
+	if f := f32(x); f != nil {
+		kern.AttendBackRow(f, f32(y), float32(scale), float32(sums), float32(inner))
+		return
+	}
+	for i, v := range x {
+		x[i] = T(math.Exp(float64(scale*v - sums)))
+		y[i] = x[i] * (y[i] - inner) * scale
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 )
 
 func init() {
@@ -127,6 +128,34 @@ func logSoftmax[T float32 | float64](a *driver.Args) {
 			}
 		}
 	})
+}
+
+// softmaxInPlace returns log Σ exp(row).
+func softmaxInPlace[T float32 | float64](row []T) T {
+	if row := f32(row); row != nil {
+		top := kern.MaxRow(row)
+		kern.ExpShiftRow(row, row, top)
+		sum := kern.SumRow(row)
+		kern.ScaleRow(row, row, float32(1/sum))
+		return T(top + float32(math.Log(sum)))
+	}
+	top := T(math.Inf(-1))
+	for _, v := range row {
+		top = max(top, v)
+	}
+	for i, v := range row {
+		row[i] = v - top
+	}
+	expRow(nil, row, row, nil, nil)
+	var sum float64
+	for _, v := range row {
+		sum += float64(v)
+	}
+	by := T(1 / sum)
+	for i := range row {
+		row[i] *= by
+	}
+	return top + T(math.Log(sum))
 }
 
 func logSoftmaxRow[T float32 | float64](x, y []T) {
