@@ -43,8 +43,10 @@ template <class T, int GROUPS> struct Block {
       bring<ROWS>(left, x, first, rows, at, width, scale);
       bring<COLS>(right, y, from, cols, at, width, 1);
       __syncthreads();
+      if (first + r >= rows || from + c * C >= cols) continue;
+      int deep = width - at < DEPTH ? width - at : DEPTH;
 #pragma unroll 8
-      for (int k = 0; k < DEPTH; k++) {
+      for (int k = 0; k < deep; k++) {
         A a[4], b[C];
 #pragma unroll
         for (int i = 0; i < 4; i++) a[i] = left[k * (ROWS + 4) + r + i];
@@ -93,8 +95,10 @@ template <class T, int GROUPS> struct Block {
         chunks[k * (64 * GROUPS + 4) + n] = v;
       }
       __syncthreads();
+      if (col + c * 4 >= width) continue;
+      int deep = rows - from - at < DEPTH ? rows - from - at : DEPTH;
 #pragma unroll 4
-      for (int k = 0; k < DEPTH; k++) {
+      for (int k = 0; k < deep; k++) {
         A a[4];
 #pragma unroll
         for (int i = 0; i < 4; i++) a[i] = mixed[(at + k) * (ROWS + 4) + r + i];
