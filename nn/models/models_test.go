@@ -213,9 +213,7 @@ func compare(t *testing.T, family string, dtype snug.DType, tol func(name string
 	f := golden.Load(t, family)
 	for _, name := range f.Cases() {
 		t.Run(name, func(t *testing.T) {
-			if race && convolutional(name) {
-				t.Skip("minutes in the plain loops that the race detector sees")
-			}
+			quick(t, name, dtype == snug.Float64)
 			ref, tol := load(t, f, name), tol(name)
 			r := start(t, ref, dtype, testdevice.Name, name, snug.Config{})
 			for i, want := range ref.losses.F {
@@ -255,6 +253,18 @@ func compare(t *testing.T, family string, dtype snug.DType, tol func(name string
 
 func convolutional(name string) bool { return name != "mlp" && name != "gpt" }
 
+// quick leaves out what takes too long where it runs; of the short tests on a simulated card
+// all but one model of each kind or, for more, two.
+func quick(t *testing.T, name string, more bool) {
+	t.Helper()
+	if race && convolutional(name) {
+		t.Skip("minutes in the plain loops that the race detector sees")
+	}
+	if testing.Short() && testdevice.Name != "cpu" && (name == "resnet50" || name == "resnet18" && !more) {
+		t.Skip("a minute on a simulated card; the full tests run it")
+	}
+}
+
 // gradients compares the norms of the gradients. One that is 0 but for rounding,
 // such as a bias's before a batch norm, is compared with the largest.
 func (r *run) gradients(t *testing.T, tol float64) error {
@@ -282,12 +292,11 @@ func TestPredictionAndSameBits(t *testing.T) {
 	f := golden.Load(t, "models")
 	for _, name := range f.Cases() {
 		t.Run(name, func(t *testing.T) {
-			if race && convolutional(name) {
-				t.Skip("minutes in the plain loops that the race detector sees")
-			}
+			quick(t, name, false)
 			ref := load(t, f, name)
 			losses := func(device string, c snug.Config, o ...snug.Option) (v []float64, m memory.Stats) {
 				r := start(t, ref, snug.Float32, device, name, c, o...)
+				defer r.dev.Close() // a simulated card has not much memory
 				for range 2 {
 					err := r.step(func(_ *snug.Scope, _, l *snug.Tensor) error {
 						if device != testdevice.Name {
@@ -312,9 +321,12 @@ func TestPredictionAndSameBits(t *testing.T) {
 			if _, predicted := losses(testdevice.Dry, two, checkpoint.Every(1)); predicted != saved {
 				t.Errorf("recomputed: predicted %+v\nmeasured %+v", predicted, saved)
 			}
-			one, _ := losses(testdevice.Name, snug.Config{Threads: 1, LimitBytes: 4 << 30})
-			three, _ := losses(testdevice.Name, snug.Config{Threads: 3, LimitBytes: 4 << 30})
-			for what, got := range map[string][]float64{"recomputed": again, "one thread": one, "three threads": three} {
+			others := map[string][]float64{"recomputed": again}
+			if testdevice.Name == "cpu" { // elsewhere a kernel knows of no threads
+				others["one thread"], _ = losses("cpu", snug.Config{Threads: 1, LimitBytes: 4 << 30})
+				others["three threads"], _ = losses("cpu", snug.Config{Threads: 3, LimitBytes: 4 << 30})
+			}
+			for what, got := range others {
 				if !slices.Equal(got, plain) {
 					t.Errorf("%s: losses %v, want %v", what, got, plain)
 				}

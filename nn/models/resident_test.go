@@ -18,6 +18,7 @@ import (
 // The process's resident memory follows the allocator's peak within 10 %: what statistics
 // say is what the machine sees. A process of its own trains, so that nothing else counts.
 func TestResidentMemoryFollows(t *testing.T) {
+	testdevice.CPU(t, "a card's memory is none of the process")
 	if _, err := resident("VmHWM"); err != nil {
 		t.Skip("no /proc: ", err)
 	}
