@@ -53,12 +53,15 @@ func eachBy(a *driver.Args, module, function string, at int) {
 	}
 	var f [2]float64
 	copy(f[:], a.F)
-	even := dense(operands...)
-	if !even {
-		at = 1
+	var buf [maxRank]dim
+	dims, even := buf[:0], dense(operands...)
+	if even {
+		dims = append(dims, dim{n, [maxOperands]int{1, 1, 1, 1}})
+	} else {
+		dims, at = joint(dims, operands), 1
 	}
-	var buf [5 + maxOperands]any
-	params := append(buf[:0], n, even, walk(operands, even), f[0], f[1])
+	var list [5 + maxOperands]any
+	params := append(list[:0], n, even, walk(dims, len(operands)), f[0], f[1])
 	for _, o := range operands {
 		params = append(params, o)
 	}
@@ -88,18 +91,16 @@ func dense(arrays ...*driver.Array) bool {
 // maxOperands is how many arrays an elementwise kernel has at most, the output included.
 const maxOperands = 4
 
-// walk is struct Walk of elementwise.cuh: how arrays lie that are broadcast to the shape
-// of the first. Dimensions are joined where they lie one after the other in all of them.
-func walk(arrays []*driver.Array, dense bool) []uint64 {
-	type dim struct {
-		length  int
-		strides [maxOperands]int
-	}
-	var buf [maxRank]dim
-	dims, shape := buf[:0], arrays[0].Shape
-	if dense {
-		dims, shape = append(dims, dim{arrays[0].Len(), [maxOperands]int{1, 1, 1, 1}}), nil
-	}
+// dim is a dimension of several arrays.
+type dim struct {
+	length  int
+	strides [maxOperands]int
+}
+
+// joint are the dimensions of arrays that are broadcast to the shape of the first. They are
+// joined where they lie one after the other in all of them.
+func joint(dims []dim, arrays []*driver.Array) []dim {
+	shape := arrays[0].Shape
 	for i, length := range shape {
 		if length == 1 {
 			continue
@@ -110,16 +111,31 @@ func walk(arrays []*driver.Array, dense bool) []uint64 {
 				d.strides[k] = a.Strides[own]
 			}
 		}
-		if n := len(dims); n > 0 && follows(length, d.strides, dims[n-1].strides) {
+		if n := len(dims); n > 0 && follows(&d, &dims[n-1]) {
 			d.length *= dims[n-1].length
 			dims = dims[:n-1]
 		}
 		dims = append(dims, d)
 	}
-	if len(dims) > maxRank {
-		panic(fmt.Sprintf("cuda: %d arrays of shape %v have more than %d dimensions together", len(arrays), shape, maxRank))
+	return dims
+}
+
+// follows reports whether a dimension lies inside another without gaps.
+func follows(d, outer *dim) bool {
+	for k, s := range d.strides {
+		if outer.strides[k] != d.length*s {
+			return false
+		}
 	}
-	w := make([]uint64, 1+maxRank*(1+len(arrays)))
+	return true
+}
+
+// walk is struct Walk of elementwise.cuh: how so many arrays lie.
+func walk(dims []dim, arrays int) []uint64 {
+	if len(dims) > maxRank {
+		panic(fmt.Sprintf("cuda: %d arrays have more than %d dimensions together: %v", arrays, maxRank, dims))
+	}
+	w := make([]uint64, 1+maxRank*(1+arrays))
 	w[0] = uint64(len(dims))
 	for i, d := range dims {
 		w[1+i] = uint64(d.length)
@@ -128,14 +144,4 @@ func walk(arrays []*driver.Array, dense bool) []uint64 {
 		}
 	}
 	return w
-}
-
-// follows reports whether a dimension lies inside another without gaps.
-func follows(length int, strides, outer [maxOperands]int) bool {
-	for k, s := range strides {
-		if outer[k] != length*s {
-			return false
-		}
-	}
-	return true
 }

@@ -134,6 +134,19 @@ func TestCopyCastFill(t *testing.T) {
 	}
 }
 
+func TestTransposedCopies(t *testing.T) {
+	g := newAgreement(t)
+	for _, dtype := range []driver.DType{driver.Float32, driver.Float64, driver.Float16, driver.Uint8} {
+		for _, s := range [][2]int{{70, 45}, {16, 300}, {33, 31}} {
+			rows, cols := s[0], s[1]
+			g.run("copy", 0, driver.Args{In: []driver.Array{g.transposed(dtype, s[:], nil)}, Out: []driver.Array{g.window(dtype, rows, cols)}})
+			x := g.array(dtype, []int{3, cols, 2, rows}, nil) // as [3 2 rows cols]
+			x.Shape, x.Strides = []int{3, 2, rows, cols}, []int{x.Strides[0], x.Strides[2], 1, x.Strides[1]}
+			g.run("copy", 0, driver.Args{In: []driver.Array{x}, Out: []driver.Array{g.array(dtype, x.Shape, nil)}})
+		}
+	}
+}
+
 func TestLerpToAnotherType(t *testing.T) {
 	g := newAgreement(t)
 	for _, from := range floats {

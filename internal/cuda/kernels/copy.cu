@@ -10,6 +10,32 @@ UNARY_TO(bits16, bits16, _2, copy, x)
 UNARY_TO(i32, i32, _4, copy, x)
 UNARY_TO(i64, i64, _8, copy, x)
 
+// transpose copies a tile of rows, neighbours in the input, and columns, neighbours in the
+// output. rest is of the other dimensions.
+template <class T>
+__device__ inline void transpose(i64 rows, i64 cols, i64 outStride, i64 inStride, const Walk<2> &rest, T *out, const T *in) {
+  __shared__ T tile[32][33]; // columns lie in different banks
+  i64 down = (rows + 31) / 32, right = (cols + 31) / 32, b = blockIdx.x, off[2];
+  i64 row = b % down * 32, col = b / down % right * 32;
+  rest.at(b / down / right, off);
+  for (int j = threadIdx.y; j < 32; j += 8)
+    if (row + threadIdx.x < rows && col + j < cols)
+      tile[j][threadIdx.x] = in[off[1] + row + threadIdx.x + (col + j) * inStride];
+  __syncthreads();
+  for (int i = threadIdx.y; i < 32; i += 8)
+    if (row + i < rows && col + threadIdx.x < cols)
+      out[off[0] + (row + i) * outStride + col + threadIdx.x] = tile[threadIdx.x][i];
+}
+
+#define TRANSPOSE(T, S)                                                                                           \
+  KERNEL transpose##S(i64 rows, i64 cols, i64 outStride, i64 inStride, Walk<2> rest, T *out, const T *in) { \
+    transpose(rows, cols, outStride, inStride, rest, out, in);                                                    \
+  }
+TRANSPOSE(u8, _1)
+TRANSPOSE(unsigned short, _2)
+TRANSPOSE(i32, _4)
+TRANSPOSE(i64, _8)
+
 // convert is v as an R is computed in. Integers become floats by way of float64, so that
 // they are rounded as on the host; what is not 0 is true.
 template <class R> struct Convert {
