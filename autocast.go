@@ -86,8 +86,8 @@ type castKey struct {
 	to      DType
 }
 
-// castTo is t in another type. A parameter is cast once a scope, all of it, and views of
-// it are taken of that; others are cast anew.
+// castTo is t in another type. A parameter is cast once until backward, all of it, and views
+// of it are taken of that; others are cast anew.
 func (s *Scope) castTo(t *Tensor, to DType) *Tensor {
 	y := s.blank(to, t.shape)
 	switch {
@@ -118,13 +118,15 @@ func (s *Scope) castTo(t *Tensor, to DType) *Tensor {
 	return y
 }
 
-// castParam is all of the parameter's storage in another type, nil where there is none: a
-// second run that computes nothing any more still has what the first one made.
+// castParam is all of the parameter's storage in another type. A second run that computes
+// nothing any more makes it, too: a product that was kept has a gradient that reads it.
 func (s *Scope) castParam(t *Tensor, to DType) *Tensor {
 	key := castKey{t.st, t.st.version, to}
-	if base := s.casts[key]; base != nil || s.skip {
+	if base := s.casts[key]; base != nil {
 		return base
 	}
+	defer s.end(s.skip)
+	s.skip = false
 	all := &Tensor{s: s, dtype: t.dtype, shape: []int{int(t.st.bytes) / t.dtype.Size()}, strides: []int{1}, st: t.st}
 	inner, cat := s.frame, s.cat
 	for s.frame.up != nil { // it lives as long as the scope
@@ -142,6 +144,15 @@ func (s *Scope) castParam(t *Tensor, to DType) *Tensor {
 	}
 	s.casts[key] = base
 	return base
+}
+
+// dropCasts leaves the casts of parameters to what saved them, so that in backward each goes
+// with its last reader.
+func (s *Scope) dropCasts() {
+	for _, base := range s.casts {
+		base.h.drop()
+	}
+	clear(s.casts)
 }
 
 // inType is a copy of t in another type, unrecorded.

@@ -242,6 +242,7 @@ func (s *Scope) again(e *entry, b *backward) {
 		l.drop()
 	}
 	s.pop() // the results too: only what they saved is read
+	s.dropCasts()
 	s.worth(e, s.tape[mark:])
 	if !b.retain { // what the second run saved has its own shares
 		e.drop()

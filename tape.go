@@ -122,6 +122,9 @@ func (t *Tensor) Backward(o ...BackwardOption) error {
 		}
 		t.slot.grad = s.take(seed)
 		s.traffic.next = len(s.tape)
+		if !b.retain {
+			s.dropCasts()
+		}
 		s.walk(0, b)
 	}
 	return s.err
