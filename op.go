@@ -146,7 +146,9 @@ func (s *Scope) restore(e *entry, v save) *Tensor {
 	if s.err != nil {
 		return s.blank(v.dtype, v.shape)
 	}
-	return &Tensor{s: s, dtype: v.dtype, shape: v.shape, strides: v.strides, off: v.off, st: v.st, seen: v.version}
+	t := s.restored.new()
+	*t = Tensor{s: s, dtype: v.dtype, shape: v.shape, strides: v.strides, off: v.off, st: v.st, seen: v.version}
+	return t
 }
 
 // Needs reports whether the i-th input's gradient is wanted.

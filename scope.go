@@ -55,6 +55,7 @@ type Scope struct {
 	saves     slab[save]
 	storages  slab[storage]
 	helds     slab[held]
+	restored  slab[Tensor]
 }
 
 // frame is one Block, operation or scope: what is made in it, and how.

@@ -148,7 +148,10 @@ type operand[T number] struct {
 }
 
 func newOperand[T number](a *driver.Array, shape []int) operand[T] {
-	e := driver.Expand(a, shape)
+	e := *a
+	if !slices.Equal(a.Shape, shape) {
+		e = driver.Expand(a, shape)
+	}
 	if t, ok := typed[T](&e); ok && e.Contiguous() {
 		return operand[T]{direct: t[:e.Len()]}
 	}
