@@ -91,11 +91,11 @@ var errClosed = errors.New("the device is closed")
 
 // Close frees all that is still on the device. It may be called again.
 func (d *Device) Close() error {
-	d.closed.Store(true)
+	again := d.closed.Swap(true)
 	d.mem.Close()
 	d.host.Close()
 	err := d.disks.close()
-	if d.card != nil {
+	if d.card != nil && !again {
 		err = errors.Join(err, d.card.Close())
 	}
 	return err

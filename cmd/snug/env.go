@@ -112,9 +112,13 @@ func output(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// quote is for a list of flags that the go command splits.
+// quote is for a list of flags that the go command splits: it knows two kinds of quotes and
+// no escapes.
 func quote(flag string) string {
-	if strings.ContainsAny(flag, " \t\"") {
+	switch {
+	case strings.Contains(flag, "'"):
+		return `"` + flag + `"`
+	case strings.ContainsAny(flag, " \t\""):
 		return "'" + flag + "'"
 	}
 	return flag

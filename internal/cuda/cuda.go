@@ -12,6 +12,8 @@ import (
 	"github.com/snug-ml/snug/internal/driver"
 )
 
+//go:generate ptx/build.sh
+
 const backend = "cuda"
 
 // Launch is one run of a compiled kernel.

@@ -6,9 +6,11 @@ package cuda
 import "C"
 
 import (
+	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"unsafe"
 
@@ -83,7 +85,7 @@ func (m *modules) load(d *Device, id kernelName) (*kernel, error) {
 	}
 	mod, ok := m.loaded[id.module]
 	if !ok {
-		image, missing := ptxFiles.ReadFile("ptx/" + id.module + ".ptx")
+		image, missing := ptx(id.module)
 		var err error
 		if mod, err = cu.LoadData(string(image)); err != nil && missing != nil {
 			return nil, fmt.Errorf("this build lacks the kernels of %s: %w", id.module, missing)
@@ -102,6 +104,19 @@ func (m *modules) load(d *Device, id kernelName) (*kernel, error) {
 	f := &kernel{fn: *(*C.CUfunction)(unsafe.Pointer(&fn))}
 	m.functions[id] = f
 	return f, nil
+}
+
+func ptx(module string) ([]byte, error) {
+	f, err := ptxFiles.Open("ptx/" + module + ".ptx.gz")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
 
 func (m *modules) unload(d *Device) (err error) {

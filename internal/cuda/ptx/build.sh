@@ -7,15 +7,18 @@ out=$(cd "${OUT:-$here}" && pwd)
 cd "$here/../kernels"
 modules=("$@")
 if [ $# -eq 0 ]; then
-  rm -f "$out"/*.ptx
+  rm -f "$out"/*.ptx.gz
   for f in *.cu; do modules+=("${f%.cu}"); done
 fi
 
 # The compiler states the newest version of PTX that it knows, and a driver refuses those
-# newer than itself. The instructions need less: 6.0 is the version of CUDA 9.0.
+# newer than itself. The instructions need less: 6.0 is the version of CUDA 9.0. Names of
+# anonymous things have numbers of the compilation in them, which go.
 compile() {
   nvcc -ptx -arch=compute_60 -O3 -fmad=false -std=c++17 "$1.cu" -o "$out/$1.ptx"
-  sed -i -e '/^\/\//d' -e '/^$/d' -e 's/^\.version .*/.version 6.0/' "$out/$1.ptx"
+  sed -i -E -e '/^\/\//d' -e '/^$/d' -e 's/^\.version .*/.version 6.0/' \
+    -e 's/[0-9]+_GLOBAL__N__[0-9a-f]{8}_[0-9]+_[A-Za-z0-9]+_cu_[0-9a-f]{8}_[0-9]+/anonymous/g' "$out/$1.ptx"
+  gzip -9nf "$out/$1.ptx"
 }
 for m in "${modules[@]}"; do
   while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 0.1; done
