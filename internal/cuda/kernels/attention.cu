@@ -45,7 +45,7 @@ template <class T, int GROUPS> struct Block {
       __syncthreads();
       if (first + r >= rows || from + c * C >= cols) continue;
       int deep = width - at < DEPTH ? width - at : DEPTH;
-#pragma unroll 8
+#pragma unroll 4
       for (int k = 0; k < deep; k++) {
         A a[4], b[C];
 #pragma unroll
@@ -97,7 +97,7 @@ template <class T, int GROUPS> struct Block {
       __syncthreads();
       if (col + c * 4 >= width) continue;
       int deep = rows - from - at < DEPTH ? rows - from - at : DEPTH;
-#pragma unroll 4
+#pragma unroll 2
       for (int k = 0; k < deep; k++) {
         A a[4];
 #pragma unroll
