@@ -79,7 +79,7 @@ func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
 	half := t.Half()
 	switch {
 	case t == driver.Float64 && pass == BackwardWeights:
-		newWeightPass[float64](cv, threads, &a)
+		newWeightPass[float64](cv, threads, true, &a)
 	case t == driver.Float64:
 		newConvPass[float64](cv, pass, threads, &a)
 	case t != driver.Float32 && !half:
@@ -87,7 +87,7 @@ func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
 	case pass == BackwardWeights && half:
 		newHalfWeights(cv, threads, &a)
 	case pass == BackwardWeights:
-		newWeightPass[float32](cv, threads, &a)
+		newWeightPass[float32](cv, threads, true, &a)
 	case half:
 		newHalfConv(cv, pass, threads, &a)
 	default:
@@ -119,9 +119,10 @@ func newConvPass[T floating](cv Conv, pass Pass, threads int, a *arena) convPass
 	return newConvBackward[T](cv.pointwise(), threads, a)
 }
 
-func newWeightPass[T floating](cv Conv, threads int, a *arena) weightPass[T] {
+// newWeightPass is for one run or, if once is false, for several that add up.
+func newWeightPass[T floating](cv Conv, threads int, once bool, a *arena) weightPass[T] {
 	if convWinograd[T](cv, BackwardWeights) {
-		return any(newWinoWeights(cv, threads, a)).(weightPass[T])
+		return any(newWinoWeights(cv, threads, once, a)).(weightPass[T])
 	}
 	return newConvWeights[T](cv.pointwise(), threads, a)
 }
@@ -161,9 +162,9 @@ func ConvBackwardWeights[T Elem](threads int, cv Conv, x, dy, dw []T, work []byt
 	threads = cv.threads(threads)
 	switch x := any(x).(type) {
 	case []float32:
-		newWeightPass[float32](cv, threads, a).run(x, same[float32](dy), same[float32](dw), true, true)
+		newWeightPass[float32](cv, threads, true, a).run(x, same[float32](dy), same[float32](dw), true, true)
 	case []float64:
-		newWeightPass[float64](cv, threads, a).run(x, same[float64](dy), same[float64](dw), true, true)
+		newWeightPass[float64](cv, threads, true, a).run(x, same[float64](dy), same[float64](dw), true, true)
 	case []driver.B16:
 		runHalfWeights(newHalfWeights(cv, threads, a), threads, x, same[driver.B16](dy), same[driver.B16](dw))
 	case []driver.F16:

@@ -67,7 +67,7 @@ func newHalfWeights(cv Conv, threads int, a *arena) *halfWeights {
 	cv.N = c.chunk
 	c.x, c.dy = take[float32](a, cv.N*cv.C*cv.H*cv.W), take[float32](a, cv.N*cv.O*cv.OH()*cv.OW())
 	c.dw = take[float32](a, cv.O*cv.C/max(1, cv.G)*cv.KH*cv.KW)
-	c.pass = newWeightPass[float32](cv, threads, a)
+	c.pass = newWeightPass[float32](cv, threads, c.chunk == c.images, a)
 	return c
 }
 

@@ -27,6 +27,11 @@ type winoKernels struct {
 
 const frequencies = 16
 
+// mostTransformed is how many weights are transformed at a time, if one panel's are not more: with 16 numbers for 9, all of
+// a layer of many channels would take more memory than its images. Pixels are then transformed anew for each part, which is
+// little beside the products.
+const mostTransformed = 1 << 20
+
 // winograd reports whether a pass whose result has lines of cols pixels is worth Winograd's way. Tiles may have so many
 // percent of these pixels.
 func (cv Conv) winograd(lines, cols, most int) bool {
@@ -95,6 +100,10 @@ type winoConv struct {
 	out     int  // channels of a group of the result
 	flipped bool // weights are those of the data gradient
 	panels  int
+	most    int       // panels whose weights are transformed at a time
+	width   int       // channels of these
+	w       []float32 // all weights, as they are
+	threads int
 	packed  []float32 // for each group, frequency, panel of channels, and channel of the source: one weight a channel
 	off     []int32
 	tiles   []tile
@@ -119,7 +128,9 @@ func newWinoBackward(cv Conv, threads int, a *arena) *winoConv {
 func (c *winoConv) share(threads int, a *arena) {
 	rows := convKernelsOf[float32]().rows
 	c.panels = (c.out + rows - 1) / rows
-	c.packed = take[float32](a, c.groups*frequencies*c.out*c.channels)
+	c.most = max(1, min(c.panels, mostTransformed/(c.groups*frequencies*c.channels*rows)))
+	c.width = min(c.out, c.most*rows)
+	c.packed = take[float32](a, c.groups*frequencies*c.width*c.channels)
 	c.off = take[int32](a, c.channels)
 	for i := range c.off {
 		c.off[i] = int32(i * c.pitch)
@@ -140,45 +151,56 @@ func (c *winoConv) share(threads int, a *arena) {
 
 func (c *winoConv) panel(p int) (r0, r1 int) { return p * c.out / c.panels, (p + 1) * c.out / c.panels }
 
-// weights of a group and frequency, from a channel of the result on.
+// weights of a group and frequency, from the r-th channel on of those that are transformed.
 func (c *winoConv) weights(g, f, r int) []float32 {
-	return c.packed[((g*frequencies+f)*c.out+r)*c.channels:]
+	return c.packed[((g*frequencies+f)*c.width+r)*c.channels:]
 }
 
-func (c *winoConv) pack(threads int, w []float32) {
+func (c *winoConv) pack(threads int, w []float32) { c.threads, c.w = threads, w }
+
+// transformWeights of panels p0 to p1.
+func (c *winoConv) transformWeights(p0, p1 int) {
 	k := convKernelsOf[float32]().wino
-	par.For(threads, c.groups*c.panels, func(i int) {
-		g, p := i/c.panels, i%c.panels
+	first, _ := c.panel(p0)
+	par.For(c.threads, c.groups*(p1-p0), func(i int) {
+		g, p := i/(p1-p0), p0+i%(p1-p0)
 		r0, r1 := c.panel(p)
+		to := c.weights(g, 0, r0-first)
 		if c.flipped {
-			k.weights(c.channels, w[(g*c.channels*c.out+r0)*9+8:], 9, c.out*9, -1, c.weights(g, 0, r0), r1-r0, c.out*c.channels)
+			k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9+8:], 9, c.out*9, -1, to, r1-r0, c.width*c.channels)
 		} else {
-			k.weights(c.channels, w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, 1, c.weights(g, 0, r0), r1-r0, c.out*c.channels)
+			k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, 1, to, r1-r0, c.width*c.channels)
 		}
 	})
 }
 
 func (c *winoConv) run(x, bias, y []float32) {
-	var next atomic.Int64
-	par.For(len(c.slots), len(c.slots), func(slot int) {
-		for i := int(next.Add(1)) - 1; i < c.blocks*c.groups*c.parts; i = int(next.Add(1)) - 1 {
-			c.task(&c.slots[slot], i, x, bias, y)
-		}
-	})
+	for p0 := 0; p0 < c.panels; p0 += c.most {
+		p1 := min(p0+c.most, c.panels)
+		c.transformWeights(p0, p1)
+		var next atomic.Int64
+		par.For(len(c.slots), len(c.slots), func(slot int) {
+			for i := int(next.Add(1)) - 1; i < c.blocks*c.groups*c.parts; i = int(next.Add(1)) - 1 {
+				c.task(&c.slots[slot], i, p0, p1, x, bias, y)
+			}
+		})
+	}
 }
 
-func (c *winoConv) task(slot *winoSlot, i int, x, bias, y []float32) {
+// task is a block of tiles and a part of panels p0 to p1.
+func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 	part, group, block := i%c.parts, i/c.parts%c.groups, i/c.parts/c.groups
 	kernels := convKernelsOf[float32]()
 	l0, l1 := c.block(block)
 	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values)
 	tiles := c.tiles[:((l1-l0)*c.tw+31)/32]
-	for p := part * c.panels / c.parts; p < (part+1)*c.panels/c.parts; p++ {
+	first, _ := c.panel(p0)
+	for p := p0 + part*(p1-p0)/c.parts; p < p0+(part+1)*(p1-p0)/c.parts; p++ {
 		r0, r1 := c.panel(p)
 		rows := r1 - r0
 		from, to := c.channels*c.pitch+16, rows*c.pitch+16
 		for f := range frequencies {
-			w := c.weights(group, f, r0)
+			w := c.weights(group, f, r0-first)
 			for k := 0; k < c.channels; k += convBlock {
 				k1 := min(k+convBlock, c.channels)
 				kernels.tiles(rows, w[k*rows:], slot.values[f*from:], c.off[k:k1], slot.sums[f*to:], c.pitch, tiles, k > 0)

@@ -12,6 +12,7 @@ type winoWeights struct {
 	out             int // channels of a group of the result
 	panels          int // of these
 	vectors, width  int // of a panel
+	together        int // panels at a time
 	sums            []float32
 	inParts         int
 	outParts        int
@@ -23,7 +24,8 @@ type winoWeights struct {
 // A winoWeightSlot has a block's transformed pixels and gradients, and two lines of gradients of which these are made.
 type winoWeightSlot struct{ values, gradients, lines []float32 }
 
-func newWinoWeights(cv Conv, threads int, a *arena) *winoWeights {
+// newWinoWeights is for one run or, if once is false, for several that add up.
+func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
 	c := &winoWeights{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
 	c.vectors, c.width, c.panels = convKernelsOf[float32]().panels(c.out)
 	c.inParts, c.outParts = 1, 1
@@ -37,7 +39,11 @@ func newWinoWeights(cv Conv, threads int, a *arena) *winoWeights {
 	for i := range c.off {
 		c.off[i] = int32(i * c.pitch)
 	}
-	c.sums = take[float32](a, c.groups*c.panels*frequencies*c.channels*c.width)
+	c.together = (c.panels + c.outParts - 1) / c.outParts
+	if once {
+		c.together = max(1, min(c.together, mostTransformed/(c.groups*c.outParts*frequencies*c.channels*c.width)))
+	}
+	c.sums = take[float32](a, c.groups*c.outParts*c.together*frequencies*c.channels*c.width)
 	c.gradients = c.lines*c.tw*c.width + 16
 	for range min(threads, c.groups*c.inParts*c.outParts) {
 		c.slots = append(c.slots, winoWeightSlot{take[float32](a, c.values(c.most)),
@@ -51,22 +57,26 @@ func (c *winoWeights) run(x, dy, dw []float32, first, last bool) {
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		for i := int(next.Add(1)) - 1; i < c.groups*c.inParts*c.outParts; i = int(next.Add(1)) - 1 {
 			g, in, out := i/(c.inParts*c.outParts), i/c.outParts%c.inParts, i%c.outParts
-			c.part(&c.slots[slot], g, in*c.channels/c.inParts, (in+1)*c.channels/c.inParts,
-				out*c.panels/c.outParts, (out+1)*c.panels/c.outParts, x, dy, dw, first, last)
+			c0, c1 := in*c.channels/c.inParts, (in+1)*c.channels/c.inParts
+			end := (out + 1) * c.panels / c.outParts
+			for p := out * c.panels / c.outParts; p < end; p += c.together {
+				c.part(&c.slots[slot], g, out, c0, c1, p, min(p+c.together, end), x, dy, dw, first, last)
+			}
 		}
 	})
 }
 
-// panelSums are those of a frequency, from a channel on.
-func (c *winoWeights) panelSums(g, p, f, c0 int) []float32 {
-	return c.sums[(((g*c.panels+p)*frequencies+f)*c.channels+c0)*c.width:]
+// panelSums are those of the p-th panel of a part that are there, of a frequency, from a channel on.
+func (c *winoWeights) panelSums(g, part, p, f, c0 int) []float32 {
+	return c.sums[((((g*c.outParts+part)*c.together+p)*frequencies+f)*c.channels+c0)*c.width:]
 }
 
-func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, dw []float32, first, last bool) {
+// part is channels c0 to c1 of the image and panels p0 to p1 of a part of the result's.
+func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x, dy, dw []float32, first, last bool) {
 	kernels, channels := convKernelsOf[float32](), c1-c0
 	for p := p0; p < p1 && first; p++ {
 		for f := range frequencies {
-			clear(c.panelSums(g, p, f, c0)[:channels*c.width])
+			clear(c.panelSums(g, part, p-p0, f, c0)[:channels*c.width])
 		}
 	}
 	most := kernels.taps[c.vectors]
@@ -78,7 +88,7 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, d
 			c.transformGradient(kernels.wino, slot, g, p, l0, l1, dy)
 			for f := range frequencies {
 				values, gradients := slot.values[f*(channels*c.pitch+16):], slot.gradients[f*c.gradients:]
-				sums := c.panelSums(g, p, f, c0)
+				sums := c.panelSums(g, part, p-p0, f, c0)
 				for i := range parts {
 					k0, k1 := i*channels/parts, (i+1)*channels/parts
 					kernels.weights(c.vectors, 1, (l1-l0)*c.tw, values, 0, c.off[k0:k1], gradients, sums[k0*c.width:])
@@ -93,7 +103,7 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, c0, c1, p0, p1 int, x, dy, d
 		for k := c0; k < c1; k += few {
 			n := min(few, c1-k)
 			for v := 0; v < c.width; v += 16 {
-				kernels.wino.weightsBack(n, c.panelSums(g, p, 0, k)[v:], c.width, c.channels*c.width, slot.gradients[v:])
+				kernels.wino.weightsBack(n, c.panelSums(g, part, p-p0, 0, k)[v:], c.width, c.channels*c.width, slot.gradients[v:])
 			}
 			untwist(dw[o*row+k*9:], slot.gradients, rows, c.width, row, 9*n)
 		}
