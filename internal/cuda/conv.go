@@ -3,8 +3,8 @@ package cuda
 import "github.com/snug-ml/snug/internal/driver"
 
 func init() {
-	register("conv", floats, driver.Kernel{Run: conv})
-	register("conv backward data", floats, driver.Kernel{Run: convData})
+	register("conv", floats, driver.Kernel{Run: conv, Workspace: convWork})
+	register("conv backward data", floats, driver.Kernel{Run: convData, Workspace: convDataWork})
 	register("conv backward weights", floats, driver.Kernel{Run: convWeights, Workspace: convWeightsWork})
 }
 
@@ -40,6 +40,14 @@ func tileRows(channels int) (int, string) {
 
 func ceil(n, by int) int { return (n + by - 1) / by }
 
+func convWork(a *driver.Args) int64 {
+	return newConvolution(a.F, &a.In[0], &a.In[1], &a.Out[0]).libraryWork(a.Out[0].Type)
+}
+
+func convDataWork(a *driver.Args) int64 {
+	return newConvolution(a.F, &a.Out[0], &a.In[1], &a.In[0]).libraryWork(a.Out[0].Type)
+}
+
 // conv: x, w and a bias that may be missing. F: stride, padding, dilation, groups.
 func conv(a *driver.Args) {
 	v, y := newConvolution(a.F, &a.In[0], &a.In[1], &a.Out[0]), &a.Out[0]
@@ -49,6 +57,9 @@ func conv(a *driver.Args) {
 	var bias *driver.Array
 	if len(a.In) == 3 {
 		bias = &a.In[2]
+	}
+	if v.byLibrary(a, forwardPass, &a.In[0], &a.In[1], y, bias) {
+		return
 	}
 	channels, suffix := v.o/v.groups, suffixes[y.Type]
 	if channels < fewChannels || v.n*v.oh*v.ow <= fewPixels {
@@ -67,6 +78,9 @@ func convData(a *driver.Args) {
 	if dx.Len() == 0 {
 		return
 	}
+	if v.byLibrary(a, dataPass, dx, &a.In[1], &a.In[0], nil) {
+		return
+	}
 	channels, suffix := v.c/v.groups, suffixes[dx.Type]
 	if channels < fewChannels || v.n*v.h*v.w <= fewPixels {
 		launch(a, "conv", "conv_direct_data"+suffix, line(dx.Len(), threads), [3]int{threads, 1, 1}, 0, v.words(), &a.In[0], &a.In[1], dx)
@@ -82,6 +96,9 @@ func convData(a *driver.Args) {
 func convWeights(a *driver.Args) {
 	v, dw := newConvolution(a.F, &a.In[0], &a.Out[0], &a.In[1]), &a.Out[0]
 	if dw.Len() == 0 {
+		return
+	}
+	if v.byLibrary(a, weightsPass, &a.In[0], dw, &a.In[1], nil) {
 		return
 	}
 	suffix := suffixes[dw.Type]
@@ -114,10 +131,11 @@ func convWeightsWork(a *driver.Args) int64 {
 	if dw.Len() == 0 || v.o/v.groups < fewChannels {
 		return 0
 	}
+	bytes := v.libraryWork(dw.Type)
 	if _, parts := v.weightTiles(); parts > 1 {
-		return int64(parts) * int64(dw.Len()) * accSize(dw.Type)
+		bytes = max(bytes, int64(parts)*int64(dw.Len())*accSize(dw.Type))
 	}
-	return 0
+	return bytes
 }
 
 // accSize is of the type that elements are computed in.

@@ -34,6 +34,7 @@ type Device struct {
 	bounce                   bounce
 	reservations             reservations
 	blas                     blas
+	dnn                      dnn
 }
 
 // Open takes the card of a number.
@@ -133,6 +134,7 @@ func (d *Device) Close() error {
 	err := d.Wait()
 	if err == nil {
 		d.blas.close(d)
+		d.dnn.close(d)
 		err = d.do(func() error {
 			var err error
 			for i := range d.streams {

@@ -63,10 +63,7 @@ var blasTypes = map[driver.DType]C.int{driver.Float32: 0, driver.Float64: 1, dri
 // What products are computed in: CUBLAS_COMPUTE_32F, …_FAST_TF32, CUBLAS_COMPUTE_64F.
 const compute32, computeTF32, compute64 = 68, 77, 70
 
-// Libraries says who computes large products.
-func (d *Device) Libraries() string {
-	b := &d.blas
-	b.once.Do(func() { b.open(d) })
+func (b *blas) String() string {
 	switch {
 	case b.found != "":
 		return "cuBLAS: " + b.found
@@ -74,6 +71,13 @@ func (d *Device) Libraries() string {
 		return "no cuBLAS: " + strings.Join(b.tried, "; ")
 	}
 	return "no cuBLAS: none of " + strings.Join(blasNames, ", ") + " loads"
+}
+
+// Libraries says who computes large products and convolutions.
+func (d *Device) Libraries() []string {
+	d.blas.once.Do(func() { d.blas.open(d) })
+	d.dnn.once.Do(func() { d.dnn.open(d) })
+	return []string{d.blas.String(), d.dnn.String()}
 }
 
 // Multiply makes Device a multiplier.

@@ -55,3 +55,21 @@ func TestProductsAsCalls(t *testing.T) {
 		}
 	}
 }
+
+// Only convolutions that a library may compute get workspace for it.
+func TestLibraryWork(t *testing.T) {
+	v := convolution{n: 2, c: 64, h: 32, w: 32, o: 64, kh: 3, kw: 3, oh: 32, ow: 32, stride: 1, pad: 1, dilation: 1, groups: 1}
+	images := int64(4 * 2 * 2 * 64 * 32 * 32)
+	if got := v.libraryWork(driver.Float32); got != images/8 {
+		t.Errorf("%d bytes, want %d", got, images/8)
+	}
+	deep := v
+	deep.groups = 64
+	if got := deep.libraryWork(driver.Float32); got != 0 {
+		t.Errorf("channel by channel: %d bytes, want 0", got)
+	}
+	v.n = 1 << 10
+	if got := v.libraryWork(driver.Float32); got != 8<<20 {
+		t.Errorf("many images: %d bytes, want %d", got, 8<<20)
+	}
+}

@@ -69,11 +69,14 @@ if [ "${#todo[@]}" != 0 ] || [ ! -e libcuda.so.1 ]; then
   link libcuda.so.1 -Wl,-soname,libcuda.so.1 "${o[@]}" -ldl -lpthread
 fi
 
-if stale obj/cublas.o; then
-  compile "driver cublas"
-  mkdir -p libraries
-  link libraries/libcublas.so.12 -Wl,-soname,libcublas.so.12 obj/cublas.o libcuda.so.1
-fi
+mkdir -p libraries
+for lib in cublas.so.12 cudnn.so.9; do
+  f=${lib%%.*}
+  if stale "obj/$f.o" || [ ! -e "libraries/lib$lib" ]; then
+    compile "driver $f"
+    link "libraries/lib$lib" -Wl,-soname,"lib$lib" "obj/$f.o" libcuda.so.1
+  fi
+done
 
 todo=() o=()
 for f in "$kernels"/*.cu; do
