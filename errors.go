@@ -82,7 +82,12 @@ func (d *Device) here(op string, p *Param) *site {
 	if user := pc.user(n); user >= 0 {
 		n = user + 1
 	}
-	return &site{dev: d, op: op, last: p, pc: slices.Clone(pc[:n])}
+	w := &struct {
+		site
+		pc [8]uintptr
+	}{site: site{dev: d, op: op, last: p}}
+	w.site.pc = append(w.pc[:0], pc[:n]...)
+	return &w.site
 }
 
 // calls are program counters, the innermost first. A user's call is behind those of nested

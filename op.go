@@ -130,10 +130,11 @@ func (c *Call) Saved(name string) *Tensor {
 
 func (s *Scope) restore(e *entry, v save) *Tensor {
 	if v.from != nil {
-		again := *v.from
-		again.saved = v.needs
+		again := s.entries.new()
+		*again = *v.from
+		again.saved, again.call = v.needs, Call{s: s, e: again}
 		s.push(s.frame.mode)
-		t := again.op.Remake(&Call{s: s, e: &again})
+		t := again.op.Remake(&again.call)
 		s.pop(t) // what it was made of, again perhaps, is freed
 		return t
 	}

@@ -78,6 +78,7 @@ func (g *stage) leave(p *Param) {
 // back takes them home.
 func (g *stage) bring(states []*Param) (at []driver.Array, back func() error, err error) {
 	var home [][]byte
+	at = make([]driver.Array, 0, len(states))
 	for _, q := range states {
 		at = append(at, q.array(q.st))
 		if q.streamed && q.dev.values && home == nil {
