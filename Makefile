@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all test race full bench lint cross generate generate-check examples fuzz test-cuda test-cuda-sim ptx ptx-check
+.PHONY: all test race full bench bench-peers lint cross generate generate-check examples fuzz test-cuda test-cuda-sim ptx ptx-check
 
 all: lint test
 
@@ -61,6 +61,11 @@ fuzz:
 
 bench:
 	$(GO) test -run '^$$' -bench . ./...
+
+# Beside PyTorch, in turns; half an hour on a machine with nothing else to do.
+bench-peers:
+	/usr/bin/python3 -c 'import torch' || $(GO) run ./internal/peers -install
+	$(GO) run ./internal/peers -o docs/speed.md
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-ed"; exit 1; }

@@ -1,6 +1,6 @@
 // Peers measures this project beside PyTorch: the same work with the same number of
-// threads, each time in a fresh process, in turns. It needs Linux and what -install
-// names. PyTorch runs as it is fastest on a CPU: OpenBLAS with OpenMP, so that one pool
+// threads, each time in a fresh process, in turns; and the kernels by themselves. It needs
+// Linux and what -install installs. PyTorch runs as it is fastest on a CPU: OpenBLAS with OpenMP, so that one pool
 // of threads serves everything, tcmalloc, which keeps freed pages, channels last.
 package main
 
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -26,6 +27,13 @@ var script []byte
 type figures struct{ ms, mib float64 }
 
 const packages = "python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4"
+
+const intro = `# Speed
+
+` + "`make bench-peers` measures this page." + ` Both sides do the same work with the same number of threads, each time in a fresh process, in turns; a time is the median of a process's steps, and a row shows the median of the processes and of the ratios within one turn, with the least and the greatest ratio. MiB are resident memory above the built model, at the peak. PyTorch (Debian's 1.13) runs as it is fastest on a CPU: OpenBLAS with OpenMP, tcmalloc, channels last for convolutions. A ratio below 1 is in this project's favour.
+
+Measured %s on %s, %d threads, %s, %d turns.
+`
 
 // table is a list of works with a heading.
 type table struct {
@@ -65,6 +73,7 @@ func main() {
 	flag.IntVar(&w.steps, "steps", 5, "with -one")
 	rounds := flag.Int("rounds", 5, "of each side, in turns")
 	only := flag.String("only", "", "of the tables' rows, those whose `text` contains this")
+	to := flag.String("o", "", "write to this `file`, too")
 	install := flag.Bool("install", false, "install PyTorch and what it is fastest with (Debian)")
 	flag.Parse()
 	err := func() error {
@@ -77,7 +86,19 @@ func main() {
 			fmt.Printf("%.3f %.1f\n", f.ms, f.mib)
 			return err
 		}
-		return compare(*rounds, *only)
+		out := io.Writer(os.Stdout)
+		if *to != "" {
+			f, err := os.Create(*to)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			out = io.MultiWriter(out, f)
+		}
+		if err := compare(out, *rounds, *only); err != nil || *only != "" {
+			return err
+		}
+		return kernels(out)
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -92,7 +113,7 @@ func shell(command string) error {
 }
 
 // compare prints the tables.
-func compare(rounds int, only string) error {
+func compare(out io.Writer, rounds int, only string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -112,10 +133,10 @@ func compare(rounds int, only string) error {
 		return exec.Command(self, "-one", w.model, "-threads", fmt.Sprint(w.threads), "-batch", fmt.Sprint(w.batch), "-tech", w.tech, "-steps", fmt.Sprint(w.steps))
 	}
 	theirs := func(w work) *exec.Cmd { return pytorch(file.Name(), w) }
-	fmt.Printf("Measured %s on %s, %d threads, by %s.\n", time.Now().Format("2006-01-02"), processor(), runtime.NumCPU(), runtime.Version())
+	fmt.Fprintf(out, intro, time.Now().Format("2006-01-02"), processor(), runtime.NumCPU(), runtime.Version(), rounds)
 	for _, t := range tables {
-		fmt.Printf("\n## %s\n\n", t.title)
-		fmt.Println("| work | threads | ms | PyTorch's | ratio (least, most) | MiB | PyTorch's | ratio |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+		fmt.Fprintf(out, "\n## %s\n\n", t.title)
+		fmt.Fprintln(out, "| work | threads | ms | PyTorch's | ratio (least, most) | MiB | PyTorch's | ratio |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
 		for _, w := range t.works {
 			name := fmt.Sprintf("%s, batch %d", w.model, w.batch)
 			if w.tech != "none" {
@@ -140,7 +161,7 @@ func compare(rounds int, only string) error {
 			slices.Sort(ratios)
 			ms := func(f figures) float64 { return f.ms }
 			mib := func(f figures) float64 { return f.mib }
-			fmt.Printf("| %s | %d | %.1f | %.1f | %.2f (%.2f, %.2f) | %.0f | %.0f | %.2f |\n", name, w.threads,
+			fmt.Fprintf(out, "| %s | %d | %.1f | %.1f | %.2f (%.2f, %.2f) | %.0f | %.0f | %.2f |\n", name, w.threads,
 				median(a, ms), median(b, ms), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1],
 				median(a, mib), median(b, mib), median(a, mib)/median(b, mib))
 		}
