@@ -33,7 +33,10 @@ test-cuda-sim:
 	mkdir -p $(SIM)
 	internal/simcuda/build.sh $(SIM)
 	$(CUDA) $(GO) vet -tags cuda ./... && $(STATICCHECK) -tags cuda ./internal/cuda . && \
-	  SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./...
+	  export SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 SIMCUDA=$(SIM) && \
+	  $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./... && \
+	  LD_LIBRARY_PATH=$(SIM)/libraries $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'Library|TF32' ./internal/cuda && \
+	  LD_LIBRARY_PATH=$(SIM)/libraries $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'MatMul|Linear|Conv|Attention|SameBits|Prediction' .
 
 # What the driver compiles for its card, made by nvcc 11.8.
 ptx:
