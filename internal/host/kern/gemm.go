@@ -31,12 +31,17 @@ const (
 	gemmGroup = 16      // panels each way that one goroutine takes at a time, at most
 	panelCols = 32      // of b, at most
 
-	gemmSmall = 48 * 48 * 48 // up to here a second thread costs more than it brings, as does packing a
-	gemmFew   = 64           // columns for which packing a costs more than it brings
+	gemmSmall  = 48 * 48 * 48 // multiplications up to which packing a costs more than it brings
+	gemmLittle = 1 << 15      // elements of a that one thread packs sooner than two
+	gemmFew    = 64           // columns for which packing a costs more than it brings
 )
 
+// gemmAlone is up to how many multiplications a second thread costs more than it brings: less in tests.
+var gemmAlone = 1 << 20
+
 // Gemm computes c = a·b, for a of m×k and b of k×n, plus c if acc, plus bias, one for each column, if not nil.
-// The columns of c are neighbours (CS is 1).
+// The columns of c are neighbours (CS is 1). At the level avx512bf16, products of bfloat16 are summed in pairs, and
+// operands and sums too small for a normal float32 are zero.
 func Gemm[T Elem](threads, m, n, k int, a, b, c Mat[T], acc bool, bias []T, work []byte) {
 	if m == 0 || n == 0 {
 		return
@@ -143,7 +148,7 @@ func (g *gemm[T, F]) run(threads int, a, b, c Mat[T], acc bool, bias []T) {
 
 func (g *gemm[T, F]) multiply(threads int, a, b, c Mat[T], acc bool, bias []T) {
 	g.a, g.b, g.c = a, b, c
-	if threads = resolve(threads); g.small() {
+	if threads = resolve(threads); g.m*g.n*g.depth <= gemmAlone {
 		threads = 1
 	}
 	if bias != nil && g.half() {
@@ -239,12 +244,11 @@ func (s *gemmStep[T, F]) split(threads int) {
 	if threads == 1 {
 		return
 	}
-	for s.tasks() < 4*threads && s.rowGroup*s.colGroup > 4 {
-		if s.colGroup > 1 {
-			s.colGroup = (s.colGroup + 1) / 2
-		} else {
-			s.rowGroup = (s.rowGroup + 1) / 2
-		}
+	for s.tasks() < 4*threads && s.colGroup > 1 && s.rowGroup*s.colGroup > 4 {
+		s.colGroup = (s.colGroup + 1) / 2
+	}
+	for s.tasks() < 2*threads && s.rowGroup > 4 { // then all panels are packed before any is met
+		s.rowGroup = (s.rowGroup + 1) / 2
 	}
 }
 
@@ -270,7 +274,11 @@ func (s *gemmStep[T, F]) run(threads int) {
 		return
 	}
 	shared := *s // what goroutines share is on the heap; small products don't come here
-	par.For(threads, shared.packs(), shared.pack)
+	packers := threads
+	if s.rows*s.deep <= gemmLittle && s.colPacks() == 0 {
+		packers = 1
+	}
+	par.For(packers, shared.packs(), shared.pack)
 	par.For(threads, shared.tasks(), shared.task)
 }
 
