@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -45,9 +46,13 @@ func averagePool[T float32 | float64](a *driver.Args) {
 				out := y[(p*oh+i)*ow:][:ow]
 				for j, c := range cols {
 					var sum float64
-					for row := r.from; row < r.to; row++ {
-						for _, v := range image[row*w+c.from : row*w+c.to] {
-							sum += float64(v)
+					if whole := image[r.from*w : r.to*w]; c.from == 0 && c.to == w {
+						sum = total(whole)
+					} else {
+						for row := r.from; row < r.to; row++ {
+							for _, v := range image[row*w+c.from : row*w+c.to] {
+								sum += float64(v)
+							}
 						}
 					}
 					out[j] = T(sum / float64(r.count*c.count))
@@ -55,6 +60,17 @@ func averagePool[T float32 | float64](a *driver.Args) {
 			}
 		}
 	})
+}
+
+// total is the sum of v.
+func total[T float32 | float64](v []T) (sum float64) {
+	if f := f32(v); f != nil {
+		return kern.SumRow(f)
+	}
+	for _, v := range v {
+		sum += float64(v)
+	}
+	return sum
 }
 
 // averagePoolBackward: dy; writes dx. F as forward.

@@ -116,11 +116,7 @@ func crossEntropy[T float32 | float64](a *driver.Args) {
 			at := row * n
 			top := T(math.Inf(-1))
 			for i := at; i < at+n; i += chunk {
-				for _, v := range read(buf[:], i, min(i+chunk, at+n)) {
-					if v > top { // a NaN shows in the sum
-						top = v
-					}
-				}
+				top = max(top, greatestOf(read(buf[:], i, min(i+chunk, at+n)))) // a NaN shows in the sum
 			}
 			var all float64
 			for i := at; i < at+n; i += chunk {
@@ -157,6 +153,20 @@ func crossEntropy[T float32 | float64](a *driver.Args) {
 		return sum
 	})
 	driver.Of[T](&a.Out[0])[0] = T(total / divisor(&a.In[2], a.F[1] != 0))
+}
+
+// greatestOf is the greatest of v, NaNs left out: of nothing, -∞.
+func greatestOf[T float32 | float64](v []T) T {
+	if f := f32(v); f != nil {
+		return T(kern.MaxRow(f))
+	}
+	top := T(math.Inf(-1))
+	for _, v := range v {
+		if v > top {
+			top = v
+		}
+	}
+	return top
 }
 
 // sumExp is dst = e^(x − shift), and its sum.
@@ -218,9 +228,7 @@ func crossEntropyBackward[T float32 | float64](a *driver.Args) {
 					clear(dst)
 				} else {
 					sumExp(dst, read(in[:], i, end), lse[row])
-					for j := range dst {
-						dst[j] *= all
-					}
+					scaled(dst, dst, all)
 					switch {
 					case every == 0:
 					case c.weight == nil:

@@ -48,15 +48,13 @@ func embeddingBackward[T float32 | float64](a *driver.Args) {
 	rows, width := a.Out[0].Shape[0], a.Out[0].Shape[1]
 	padding := int64(a.F[0])
 	par.Range(a.Threads, rows*width, grain, func(lo, hi int) { clear(dw[lo:hi]) })
-	par.Range(a.Threads, width, side, func(lo, hi int) {
+	par.Range(a.Threads, width, 2*side, func(lo, hi int) {
 		for i, row := range index {
 			if row == padding {
 				continue
 			}
 			from, to := dy[i*width+lo:i*width+hi], dw[int(row)*width+lo:int(row)*width+hi]
-			for j, v := range from {
-				to[j] += v
-			}
+			plus(to, from)
 		}
 	})
 }

@@ -87,6 +87,12 @@ func softmaxBackward[T float32 | float64](a *driver.Args) {
 
 func softmaxBackRow[T float32 | float64](y, dy, dx []T) {
 	dy, dx = dy[:len(y)], dx[:len(y)]
+	if d := f32(dx); d != nil {
+		_, dot := kern.ProductsRow(f32(dy), f32(y), 0)
+		kern.NormRow(d, f32(dy), float32(dot), 1, 0)
+		kern.MulRow(d, d, f32(y))
+		return
+	}
 	var dot float64
 	for i, v := range y {
 		dot += float64(v) * float64(dy[i])

@@ -122,7 +122,12 @@ func squareSum(a *driver.Args) {
 	n := x.Len()
 	parts := make([]float64, (n+grain-1)/grain)
 	read := load[float64](&x)
+	direct, isDirect := typed[float32](&x)
 	par.Range(a.Threads, n, grain, func(lo, hi int) {
+		if isDirect {
+			_, parts[lo/grain] = kern.MomentsRow(direct[lo:hi], 0)
+			return
+		}
 		var buf [chunk]float64
 		var s float64
 		for at := lo; at < hi; at += chunk {
