@@ -1,10 +1,13 @@
 #!/bin/bash
-# build.sh DIR: makes DIR/libcuda.so.1, a stand-in for NVIDIA's driver, and DIR/kernels.so,
+# build.sh DIR [DRIVER]: makes DIR/libcuda.so.1, a stand-in for NVIDIA's driver, and DIR/kernels.so,
 # the project's kernels compiled for the host. Needs g++ and no CUDA toolkit. Compiles
-# only what changed. DIR/libraries gets the stand-ins of NVIDIA's libraries.
+# only what changed. DIR/libraries gets the stand-ins of NVIDIA's libraries. With DRIVER, a
+# folder made before whose driver loads them, it makes kernels.so alone.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 kernels=$(cd "${KERNELS:-$here/../cuda/kernels}" && pwd)
+driver=.
+if [ $# = 2 ]; then driver=$(cd "$2" && pwd); fi
 mkdir -p "$1/obj"
 cd "$1"
 CXX=${CXX:-g++}
@@ -58,25 +61,27 @@ link() { # link OUT FLAGS OBJECTS: in one step, so that a running program keeps 
   $CXX -shared -o "$out.new" -Wl,-z,defs "$@" && mv "$out.new" "$out"
 }
 
-todo=() o=(obj/block.o)
-if stale obj/block.o; then todo+=(device); fi
-for f in device queue memory launch; do
-  o+=("obj/$f.o")
-  if stale "obj/$f.o"; then todo+=("driver $f"); fi
-done
-if [ "${#todo[@]}" != 0 ] || [ ! -e libcuda.so.1 ]; then
-  compile "${todo[@]}"
-  link libcuda.so.1 -Wl,-soname,libcuda.so.1 "${o[@]}" -ldl -lpthread
-fi
-
-mkdir -p libraries
-for lib in cublas.so.12 cudnn.so.9; do
-  f=${lib%%.*}
-  if stale "obj/$f.o" || [ ! -e "libraries/lib$lib" ]; then
-    compile "driver $f"
-    link "libraries/lib$lib" -Wl,-soname,"lib$lib" "obj/$f.o" libcuda.so.1
+if [ "$driver" = . ]; then
+  todo=() o=(obj/block.o)
+  if stale obj/block.o; then todo+=(device); fi
+  for f in device queue memory launch; do
+    o+=("obj/$f.o")
+    if stale "obj/$f.o"; then todo+=("driver $f"); fi
+  done
+  if [ "${#todo[@]}" != 0 ] || [ ! -e libcuda.so.1 ]; then
+    compile "${todo[@]}"
+    link libcuda.so.1 -Wl,-soname,libcuda.so.1 "${o[@]}" -ldl -lpthread
   fi
-done
+
+  mkdir -p libraries
+  for lib in cublas.so.12 cudnn.so.9; do
+    f=${lib%%.*}
+    if stale "obj/$f.o" || [ ! -e "libraries/lib$lib" ]; then
+      compile "driver $f"
+      link "libraries/lib$lib" -Wl,-soname,"lib$lib" "obj/$f.o" libcuda.so.1
+    fi
+  done
+fi
 
 todo=() o=()
 for f in "$kernels"/*.cu; do
@@ -88,6 +93,6 @@ done
 if [ "${#todo[@]}" != 0 ] || [ ! -e kernels.so ]; then
   compile "${todo[@]}"
   for i in "${!o[@]}"; do [ -e "${o[i]}" ] || unset "o[i]"; done
-  link kernels.so "${o[@]}" libcuda.so.1
+  link kernels.so "${o[@]}" "$driver/libcuda.so.1"
 fi
 exit $failed

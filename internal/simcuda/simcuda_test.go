@@ -3,34 +3,43 @@ package simcuda
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
-// probe compiles testdata/probe.cpp, which has the cases, and its kernels.
+// compiled makes testdata/probe.cpp, which has the cases, and its kernels.
+var compiled = sync.OnceValues(func() (dir string, err error) {
+	sim, err := filepath.Abs(os.Getenv("SIMCUDA"))
+	if err != nil {
+		return "", err
+	}
+	dir = filepath.Join(sim, "probe")
+	build := exec.Command("./build.sh", dir, sim)
+	build.Env = append(os.Environ(), "KERNELS=testdata/kernels")
+	link := exec.Command("g++", "-std=c++17", "-o", filepath.Join(dir, "probe"), "testdata/probe.cpp", filepath.Join(sim, "libcuda.so.1"), "-Wl,-rpath,"+sim)
+	for _, cmd := range []*exec.Cmd{build, link} {
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%v: %w\n%s", cmd, err, out)
+		}
+	}
+	return dir, nil
+})
+
 func probe(t *testing.T) (dir string) {
 	t.Helper()
-	dir = os.Getenv("SIMCUDA")
-	if dir == "" {
+	if os.Getenv("SIMCUDA") == "" {
 		t.Skip("SIMCUDA does not name the folder that build.sh made")
 	}
-	dir, err := filepath.Abs(filepath.Join(dir, "probe"))
+	dir, err := compiled()
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(cmd *exec.Cmd) {
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", cmd, err, out)
-		}
-	}
-	build := exec.Command("./build.sh", dir)
-	build.Env = append(os.Environ(), "KERNELS=testdata/kernels")
-	run(build)
-	run(exec.Command("g++", "-std=c++17", "-o", filepath.Join(dir, "probe"), "testdata/probe.cpp", filepath.Join(dir, "libcuda.so.1")))
 	return dir
 }
 
@@ -38,7 +47,7 @@ func probe(t *testing.T) (dir string) {
 func outcome(t *testing.T, dir, name string, env ...string) (code int, stderr string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(dir, "probe"), name)
-	cmd.Env = append(append(os.Environ(), "LD_LIBRARY_PATH="+dir, "SIMCUDA_KERNELS="+filepath.Join(dir, "kernels.so")), env...)
+	cmd.Env = append(append(os.Environ(), "SIMCUDA_KERNELS="+filepath.Join(dir, "kernels.so")), env...)
 	var text bytes.Buffer
 	cmd.Stderr = &text
 	err := cmd.Run()
