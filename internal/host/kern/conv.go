@@ -108,6 +108,9 @@ type weightPass[T floating] interface {
 }
 
 func newConvPass[T floating](cv Conv, pass Pass, threads int, a *arena) convPass[T] {
+	if cv.planes() && convKernelsOf[T]().planes != nil {
+		return any(newPlaneConv(cv, pass, threads, a)).(convPass[T])
+	}
 	switch wino := convWinograd[T](cv, pass); {
 	case wino && pass == Forward:
 		return any(newWinoForward(cv, threads, a)).(convPass[T])
@@ -121,6 +124,9 @@ func newConvPass[T floating](cv Conv, pass Pass, threads int, a *arena) convPass
 
 // newWeightPass is for one run or, if once is false, for several that add up.
 func newWeightPass[T floating](cv Conv, threads int, once bool, a *arena) weightPass[T] {
+	if cv.planes() && convKernelsOf[T]().planes != nil {
+		return any(newPlaneWeights(cv, threads, a)).(weightPass[T])
+	}
 	if convWinograd[T](cv, BackwardWeights) {
 		return any(newWinoWeights(cv, threads, once, a)).(weightPass[T])
 	}

@@ -15,7 +15,7 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
-	}, nil, nil, nil},
+	}, nil, nil, nil, nil},
 	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
 			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
@@ -26,6 +26,28 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x16(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{1: 11, 2: 11, 3: 9, 4: 6}, func(vectors, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX16[vectors][len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
+	}, &planeKernels{
+		forward: func(stride int, src []float32, first, pitch, rows int, columns uint64, w, dst []float32, dp, before, after, odd, n int) {
+			kernel := planeForwardx16
+			if stride == 2 {
+				kernel = planeForwardTwox16
+			}
+			kernel(&src[0], first*4, pitch*4, rows, columns, &w[0], &dst[0], dp*4, before, after, odd, n)
+		},
+		back: func(odd bool, src []float32, first, pitch, rows int, columns uint64, w, dst []float32, dp, skip, lines, n int) {
+			kernel := planeBackTwox16
+			if odd {
+				kernel = planeBackTwoOddx16
+			}
+			kernel(&src[0], first*4, pitch*4, rows, columns, &w[0], &dst[0], dp*4, skip, lines, n)
+		},
+		dots: func(stride int, src []float32, first, pitch, rows int, columns uint64, dy []float32, dp, lines, before, n int, sums []float32) {
+			kernel := planeDotsx16
+			if stride == 2 {
+				kernel = planeDotsTwox16
+			}
+			kernel(&src[0], first*4, pitch*4, rows, columns, &dy[0], dp*4, lines, before, n, &sums[0])
+		},
 	}, &winoKernels{
 		input: func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int) {
 			winoInputx16(channels, &src[0], plane*4, first*4, line*4, rows, columns, &dst[0], pitch*4, frequency*4, n)

@@ -13324,6 +13324,60 @@ DATA convNumbers<>+56(SB)/4, $0x0000000e
 DATA convNumbers<>+60(SB)/4, $0x0000000f
 GLOBL convNumbers<>(SB), RODATA|NOPTR, $64
 
+DATA convOdds<>+0(SB)/4, $0x00000001
+DATA convOdds<>+4(SB)/4, $0x00000003
+DATA convOdds<>+8(SB)/4, $0x00000005
+DATA convOdds<>+12(SB)/4, $0x00000007
+DATA convOdds<>+16(SB)/4, $0x00000009
+DATA convOdds<>+20(SB)/4, $0x0000000b
+DATA convOdds<>+24(SB)/4, $0x0000000d
+DATA convOdds<>+28(SB)/4, $0x0000000f
+DATA convOdds<>+32(SB)/4, $0x00000011
+DATA convOdds<>+36(SB)/4, $0x00000013
+DATA convOdds<>+40(SB)/4, $0x00000015
+DATA convOdds<>+44(SB)/4, $0x00000017
+DATA convOdds<>+48(SB)/4, $0x00000019
+DATA convOdds<>+52(SB)/4, $0x0000001b
+DATA convOdds<>+56(SB)/4, $0x0000001d
+DATA convOdds<>+60(SB)/4, $0x0000001f
+GLOBL convOdds<>(SB), RODATA|NOPTR, $64
+
+DATA convPairsLower<>+0(SB)/4, $0x00000000
+DATA convPairsLower<>+4(SB)/4, $0x00000010
+DATA convPairsLower<>+8(SB)/4, $0x00000001
+DATA convPairsLower<>+12(SB)/4, $0x00000011
+DATA convPairsLower<>+16(SB)/4, $0x00000002
+DATA convPairsLower<>+20(SB)/4, $0x00000012
+DATA convPairsLower<>+24(SB)/4, $0x00000003
+DATA convPairsLower<>+28(SB)/4, $0x00000013
+DATA convPairsLower<>+32(SB)/4, $0x00000004
+DATA convPairsLower<>+36(SB)/4, $0x00000014
+DATA convPairsLower<>+40(SB)/4, $0x00000005
+DATA convPairsLower<>+44(SB)/4, $0x00000015
+DATA convPairsLower<>+48(SB)/4, $0x00000006
+DATA convPairsLower<>+52(SB)/4, $0x00000016
+DATA convPairsLower<>+56(SB)/4, $0x00000007
+DATA convPairsLower<>+60(SB)/4, $0x00000017
+GLOBL convPairsLower<>(SB), RODATA|NOPTR, $64
+
+DATA convPairsUpper<>+0(SB)/4, $0x00000008
+DATA convPairsUpper<>+4(SB)/4, $0x00000018
+DATA convPairsUpper<>+8(SB)/4, $0x00000009
+DATA convPairsUpper<>+12(SB)/4, $0x00000019
+DATA convPairsUpper<>+16(SB)/4, $0x0000000a
+DATA convPairsUpper<>+20(SB)/4, $0x0000001a
+DATA convPairsUpper<>+24(SB)/4, $0x0000000b
+DATA convPairsUpper<>+28(SB)/4, $0x0000001b
+DATA convPairsUpper<>+32(SB)/4, $0x0000000c
+DATA convPairsUpper<>+36(SB)/4, $0x0000001c
+DATA convPairsUpper<>+40(SB)/4, $0x0000000d
+DATA convPairsUpper<>+44(SB)/4, $0x0000001d
+DATA convPairsUpper<>+48(SB)/4, $0x0000000e
+DATA convPairsUpper<>+52(SB)/4, $0x0000001e
+DATA convPairsUpper<>+56(SB)/4, $0x0000000f
+DATA convPairsUpper<>+60(SB)/4, $0x0000001f
+GLOBL convPairsUpper<>(SB), RODATA|NOPTR, $64
+
 // func copyLinesx16(lines int, n int, src *float32, sp int, dst *float32, dp int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·copyLinesx16(SB), NOSPLIT, $0-48
@@ -13664,6 +13718,563 @@ weight:
 	VZEROUPPER
 	RET
 
+// func planeForwardx16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, before int, after int, odd int, n int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·planeForwardx16(SB), NOSPLIT, $0-96
+	MOVQ         w+40(FP), AX
+	VBROADCASTSS (AX), Z0
+	VBROADCASTSS 4(AX), Z1
+	VBROADCASTSS 8(AX), Z2
+	VBROADCASTSS 12(AX), Z3
+	VBROADCASTSS 16(AX), Z4
+	VBROADCASTSS 20(AX), Z5
+	VBROADCASTSS 24(AX), Z6
+	VBROADCASTSS 28(AX), Z7
+	VBROADCASTSS 32(AX), Z8
+	VBROADCASTSS 36(AX), Z9
+	MOVQ         columns+32(FP), AX
+	KMOVW        AX, K1
+	SHRQ         $0x01, AX
+	KMOVW        AX, K2
+	SHRQ         $0x01, AX
+	KMOVW        AX, K3
+	MOVQ         n+88(FP), AX
+	MOVQ         $-1, SI
+	BZHIQ        AX, SI, SI
+	KMOVW        SI, K5
+	MOVQ         src+0(FP), SI
+	MOVQ         first+8(FP), AX
+	ADDQ         AX, SI
+	MOVQ         pitch+16(FP), DX
+	MOVQ         rows+24(FP), CX
+	MOVQ         dst+48(FP), DI
+	MOVQ         dp+56(FP), R8
+	MOVQ         before+64(FP), R9
+	MOVQ         after+72(FP), R10
+	VMOVAPS      Z9, Z10
+	VMOVAPS      Z9, Z11
+
+row:
+	PREFETCHT0  (SI)(DX*8)
+	VMOVUPS.Z   (SI), K1, Z12
+	VMOVUPS.Z   4(SI), K2, Z13
+	VMOVUPS.Z   8(SI), K3, Z14
+	ADDQ        DX, SI
+	VFMADD231PS Z12, Z6, Z10
+	VFMADD231PS Z13, Z7, Z10
+	VFMADD231PS Z14, Z8, Z10
+	DECQ        R9
+	JGE         next
+	VMOVUPS     Z10, K5, (DI)
+	ADDQ        R8, DI
+
+next:
+	VMOVAPS     Z11, Z10
+	VFMADD231PS Z12, Z3, Z10
+	VFMADD231PS Z13, Z4, Z10
+	VFMADD231PS Z14, Z5, Z10
+	VMOVAPS     Z9, Z11
+	VFMADD231PS Z12, Z0, Z11
+	VFMADD231PS Z13, Z1, Z11
+	VFMADD231PS Z14, Z2, Z11
+	DECQ        CX
+	JNE         row
+
+rest:
+	DECQ    R10
+	JL      done
+	VMOVUPS Z10, K5, (DI)
+	ADDQ    R8, DI
+	VMOVAPS Z11, Z10
+	VMOVAPS Z9, Z11
+	JMP     rest
+
+done:
+	VZEROUPPER
+	RET
+
+// func planeForwardTwox16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, before int, after int, odd int, n int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·planeForwardTwox16(SB), NOSPLIT, $0-96
+	MOVQ         w+40(FP), AX
+	VBROADCASTSS (AX), Z0
+	VBROADCASTSS 4(AX), Z1
+	VBROADCASTSS 8(AX), Z2
+	VBROADCASTSS 12(AX), Z3
+	VBROADCASTSS 16(AX), Z4
+	VBROADCASTSS 20(AX), Z5
+	VBROADCASTSS 24(AX), Z6
+	VBROADCASTSS 28(AX), Z7
+	VBROADCASTSS 32(AX), Z8
+	VBROADCASTSS 36(AX), Z9
+	MOVQ         columns+32(FP), AX
+	KMOVW        AX, K1
+	SHRQ         $0x02, AX
+	KMOVW        AX, K3
+	SHRQ         $0x0e, AX
+	KMOVW        AX, K2
+	SHRQ         $0x02, AX
+	KMOVW        AX, K4
+	MOVQ         n+88(FP), AX
+	MOVQ         $-1, SI
+	BZHIQ        AX, SI, SI
+	KMOVW        SI, K5
+	MOVQ         src+0(FP), SI
+	MOVQ         first+8(FP), AX
+	ADDQ         AX, SI
+	MOVQ         pitch+16(FP), DX
+	MOVQ         rows+24(FP), CX
+	MOVQ         dst+48(FP), DI
+	MOVQ         dp+56(FP), R8
+	MOVQ         before+64(FP), R9
+	MOVQ         after+72(FP), R10
+	MOVQ         odd+80(FP), R11
+	VMOVDQU32    convEvens<>+0(SB), Z30
+	VMOVDQU32    convOdds<>+0(SB), Z31
+	VMOVAPS      Z9, Z10
+	VMOVAPS      Z9, Z11
+
+row:
+	PREFETCHT0  (SI)(DX*8)
+	PREFETCHT0  64(SI)(DX*8)
+	VMOVUPS.Z   (SI), K1, Z12
+	VMOVUPS.Z   64(SI), K2, Z13
+	VMOVUPS.Z   8(SI), K3, Z14
+	VMOVUPS.Z   72(SI), K4, Z15
+	VMOVAPS     Z12, Z16
+	VPERMT2PS   Z13, Z30, Z12
+	VPERMT2PS   Z13, Z31, Z16
+	VPERMT2PS   Z15, Z30, Z14
+	ADDQ        DX, SI
+	XORQ        $0x01, R11
+	JNE         last
+	VFMADD231PS Z12, Z3, Z10
+	VFMADD231PS Z16, Z4, Z10
+	VFMADD231PS Z14, Z5, Z10
+	JMP         end
+
+last:
+	VFMADD231PS Z12, Z6, Z10
+	VFMADD231PS Z16, Z7, Z10
+	VFMADD231PS Z14, Z8, Z10
+	DECQ        R9
+	JGE         next
+	VMOVUPS     Z10, K5, (DI)
+	ADDQ        R8, DI
+
+next:
+	VMOVAPS     Z9, Z10
+	VFMADD231PS Z12, Z0, Z10
+	VFMADD231PS Z16, Z1, Z10
+	VFMADD231PS Z14, Z2, Z10
+
+end:
+	DECQ CX
+	JNE  row
+
+rest:
+	DECQ    R10
+	JL      done
+	VMOVUPS Z10, K5, (DI)
+	ADDQ    R8, DI
+	VMOVAPS Z11, Z10
+	VMOVAPS Z9, Z11
+	JMP     rest
+
+done:
+	VZEROUPPER
+	RET
+
+// func planeBackTwox16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, skip int, lines int, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·planeBackTwox16(SB), NOSPLIT, $0-88
+	MOVQ         w+40(FP), AX
+	VBROADCASTSS (AX), Z0
+	VBROADCASTSS 4(AX), Z1
+	VBROADCASTSS 8(AX), Z2
+	VBROADCASTSS 12(AX), Z3
+	VBROADCASTSS 16(AX), Z4
+	VBROADCASTSS 20(AX), Z5
+	VBROADCASTSS 24(AX), Z6
+	VBROADCASTSS 28(AX), Z7
+	VBROADCASTSS 32(AX), Z8
+	MOVQ         columns+32(FP), AX
+	KMOVW        AX, K2
+	SHRQ         $0x01, AX
+	KMOVW        AX, K1
+	MOVQ         n+80(FP), AX
+	MOVQ         $-1, SI
+	BZHIQ        AX, SI, SI
+	KMOVW        SI, K3
+	SHRQ         $0x10, SI
+	KMOVW        SI, K4
+	VMOVDQU32    convPairsLower<>+0(SB), Z31
+	VMOVDQU32    convPairsUpper<>+0(SB), Z30
+	MOVQ         src+0(FP), SI
+	MOVQ         first+8(FP), AX
+	ADDQ         AX, SI
+	MOVQ         pitch+16(FP), DX
+	MOVQ         rows+24(FP), CX
+	MOVQ         dst+48(FP), DI
+	MOVQ         dp+56(FP), R8
+	MOVQ         skip+64(FP), R9
+	MOVQ         lines+72(FP), R10
+	VPXORD       Z9, Z9, Z9
+	VPXORD       Z10, Z10, Z10
+
+row:
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	DECQ      CX
+	JL        none
+	VMOVUPS.Z (SI), K2, Z12
+	VMOVUPS.Z 4(SI), K1, Z11
+
+none:
+	ADDQ        DX, SI
+	VFMADD231PS Z11, Z0, Z9
+	VFMADD231PS Z12, Z2, Z9
+	VFMADD231PS Z11, Z1, Z10
+	DECQ        R9
+	JGE         first
+	DECQ        R10
+	JL          done
+	VMOVAPS     Z9, Z15
+	VPERMT2PS   Z10, Z31, Z15
+	VPERMT2PS   Z10, Z30, Z9
+	VMOVUPS     Z15, K3, (DI)
+	VMOVUPS     Z9, K4, 64(DI)
+	ADDQ        R8, DI
+
+first:
+	VMULPS      Z11, Z3, Z13
+	VFMADD231PS Z12, Z5, Z13
+	VMULPS      Z11, Z4, Z14
+	DECQ        R9
+	JGE         second
+	DECQ        R10
+	JL          done
+	VMOVAPS     Z13, Z15
+	VPERMT2PS   Z14, Z31, Z15
+	VPERMT2PS   Z14, Z30, Z13
+	VMOVUPS     Z15, K3, (DI)
+	VMOVUPS     Z13, K4, 64(DI)
+	ADDQ        R8, DI
+
+second:
+	VMULPS      Z11, Z6, Z9
+	VFMADD231PS Z12, Z8, Z9
+	VMULPS      Z11, Z7, Z10
+	JMP         row
+
+done:
+	VZEROUPPER
+	RET
+
+// func planeBackTwoOddx16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, skip int, lines int, n int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·planeBackTwoOddx16(SB), NOSPLIT, $0-88
+	MOVQ         w+40(FP), AX
+	VBROADCASTSS (AX), Z0
+	VBROADCASTSS 4(AX), Z1
+	VBROADCASTSS 8(AX), Z2
+	VBROADCASTSS 12(AX), Z3
+	VBROADCASTSS 16(AX), Z4
+	VBROADCASTSS 20(AX), Z5
+	VBROADCASTSS 24(AX), Z6
+	VBROADCASTSS 28(AX), Z7
+	VBROADCASTSS 32(AX), Z8
+	MOVQ         columns+32(FP), AX
+	KMOVW        AX, K2
+	SHRQ         $0x01, AX
+	KMOVW        AX, K1
+	MOVQ         n+80(FP), AX
+	MOVQ         $-1, SI
+	BZHIQ        AX, SI, SI
+	KMOVW        SI, K3
+	SHRQ         $0x10, SI
+	KMOVW        SI, K4
+	VMOVDQU32    convPairsLower<>+0(SB), Z31
+	VMOVDQU32    convPairsUpper<>+0(SB), Z30
+	MOVQ         src+0(FP), SI
+	MOVQ         first+8(FP), AX
+	ADDQ         AX, SI
+	MOVQ         pitch+16(FP), DX
+	MOVQ         rows+24(FP), CX
+	MOVQ         dst+48(FP), DI
+	MOVQ         dp+56(FP), R8
+	MOVQ         skip+64(FP), R9
+	MOVQ         lines+72(FP), R10
+	VPXORD       Z9, Z9, Z9
+	VPXORD       Z10, Z10, Z10
+
+row:
+	VPXORD    Z11, Z11, Z11
+	VPXORD    Z12, Z12, Z12
+	DECQ      CX
+	JL        none
+	VMOVUPS.Z (SI), K2, Z12
+	VMOVUPS.Z 4(SI), K1, Z11
+
+none:
+	ADDQ        DX, SI
+	VFMADD231PS Z11, Z0, Z9
+	VFMADD231PS Z12, Z2, Z9
+	VFMADD231PS Z12, Z1, Z10
+	DECQ        R9
+	JGE         first
+	DECQ        R10
+	JL          done
+	VMOVAPS     Z10, Z15
+	VPERMT2PS   Z9, Z31, Z15
+	VPERMT2PS   Z9, Z30, Z10
+	VMOVUPS     Z15, K3, (DI)
+	VMOVUPS     Z10, K4, 64(DI)
+	ADDQ        R8, DI
+
+first:
+	VMULPS      Z11, Z3, Z13
+	VFMADD231PS Z12, Z5, Z13
+	VMULPS      Z12, Z4, Z14
+	DECQ        R9
+	JGE         second
+	DECQ        R10
+	JL          done
+	VMOVAPS     Z14, Z15
+	VPERMT2PS   Z13, Z31, Z15
+	VPERMT2PS   Z13, Z30, Z14
+	VMOVUPS     Z15, K3, (DI)
+	VMOVUPS     Z14, K4, 64(DI)
+	ADDQ        R8, DI
+
+second:
+	VMULPS      Z11, Z6, Z9
+	VFMADD231PS Z12, Z8, Z9
+	VMULPS      Z12, Z7, Z10
+	JMP         row
+
+done:
+	VZEROUPPER
+	RET
+
+// func planeDotsx16(src *float32, first int, pitch int, rows int, columns uint64, dy *float32, dp int, lines int, before int, n int, sums *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·planeDotsx16(SB), NOSPLIT, $0-88
+	MOVQ   columns+32(FP), AX
+	KMOVW  AX, K1
+	SHRQ   $0x01, AX
+	KMOVW  AX, K2
+	SHRQ   $0x01, AX
+	KMOVW  AX, K3
+	MOVQ   n+72(FP), AX
+	MOVQ   $-1, SI
+	BZHIQ  AX, SI, SI
+	KMOVW  SI, K5
+	MOVQ   src+0(FP), SI
+	MOVQ   first+8(FP), AX
+	ADDQ   AX, SI
+	MOVQ   pitch+16(FP), DX
+	MOVQ   rows+24(FP), CX
+	MOVQ   dy+40(FP), DI
+	MOVQ   dp+48(FP), R8
+	MOVQ   lines+56(FP), R9
+	MOVQ   before+64(FP), R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+
+skip:
+	DECQ      R10
+	JL        row
+	VMOVAPS   Z10, Z9
+	VMOVAPS   Z11, Z10
+	VPXORD    Z11, Z11, Z11
+	DECQ      R9
+	JL        skipped
+	VMOVUPS.Z (DI), K5, Z11
+	ADDQ      R8, DI
+
+skipped:
+	JMP skip
+
+row:
+	VMOVAPS   Z10, Z9
+	VMOVAPS   Z11, Z10
+	VPXORD    Z11, Z11, Z11
+	DECQ      R9
+	JL        loaded
+	VMOVUPS.Z (DI), K5, Z11
+	ADDQ      R8, DI
+
+loaded:
+	PREFETCHT0  (SI)(DX*8)
+	VMOVUPS.Z   (SI), K1, Z12
+	VMOVUPS.Z   4(SI), K2, Z13
+	VMOVUPS.Z   8(SI), K3, Z14
+	ADDQ        DX, SI
+	VFMADD231PS Z12, Z9, Z6
+	VFMADD231PS Z13, Z9, Z7
+	VFMADD231PS Z14, Z9, Z8
+	VFMADD231PS Z12, Z10, Z3
+	VFMADD231PS Z13, Z10, Z4
+	VFMADD231PS Z14, Z10, Z5
+	VFMADD231PS Z12, Z11, Z0
+	VFMADD231PS Z13, Z11, Z1
+	VFMADD231PS Z14, Z11, Z2
+	DECQ        CX
+	JNE         row
+	MOVQ        sums+80(FP), AX
+	VADDPS      (AX), Z0, Z0
+	VMOVUPS     Z0, (AX)
+	VADDPS      64(AX), Z1, Z1
+	VMOVUPS     Z1, 64(AX)
+	VADDPS      128(AX), Z2, Z2
+	VMOVUPS     Z2, 128(AX)
+	VADDPS      192(AX), Z3, Z3
+	VMOVUPS     Z3, 192(AX)
+	VADDPS      256(AX), Z4, Z4
+	VMOVUPS     Z4, 256(AX)
+	VADDPS      320(AX), Z5, Z5
+	VMOVUPS     Z5, 320(AX)
+	VADDPS      384(AX), Z6, Z6
+	VMOVUPS     Z6, 384(AX)
+	VADDPS      448(AX), Z7, Z7
+	VMOVUPS     Z7, 448(AX)
+	VADDPS      512(AX), Z8, Z8
+	VMOVUPS     Z8, 512(AX)
+	VZEROUPPER
+	RET
+
+// func planeDotsTwox16(src *float32, first int, pitch int, rows int, columns uint64, dy *float32, dp int, lines int, before int, n int, sums *float32)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·planeDotsTwox16(SB), NOSPLIT, $0-88
+	MOVQ      columns+32(FP), AX
+	KMOVW     AX, K1
+	SHRQ      $0x02, AX
+	KMOVW     AX, K3
+	SHRQ      $0x0e, AX
+	KMOVW     AX, K2
+	SHRQ      $0x02, AX
+	KMOVW     AX, K4
+	MOVQ      n+72(FP), AX
+	MOVQ      $-1, SI
+	BZHIQ     AX, SI, SI
+	KMOVW     SI, K5
+	MOVQ      src+0(FP), SI
+	MOVQ      first+8(FP), AX
+	ADDQ      AX, SI
+	MOVQ      pitch+16(FP), DX
+	MOVQ      rows+24(FP), CX
+	MOVQ      dy+40(FP), DI
+	MOVQ      dp+48(FP), R8
+	MOVQ      lines+56(FP), R9
+	MOVQ      before+64(FP), R10
+	VPXORD    Z0, Z0, Z0
+	VPXORD    Z1, Z1, Z1
+	VPXORD    Z2, Z2, Z2
+	VPXORD    Z3, Z3, Z3
+	VPXORD    Z4, Z4, Z4
+	VPXORD    Z5, Z5, Z5
+	VPXORD    Z6, Z6, Z6
+	VPXORD    Z7, Z7, Z7
+	VPXORD    Z8, Z8, Z8
+	VMOVDQU32 convEvens<>+0(SB), Z30
+	VMOVDQU32 convOdds<>+0(SB), Z31
+	VPXORD    Z9, Z9, Z9
+	VPXORD    Z10, Z10, Z10
+	VPXORD    Z11, Z11, Z11
+	CMPQ      R10, $0x00
+	JE        row
+	VPXORD    Z10, Z10, Z10
+	DECQ      R9
+	JL        first
+	VMOVUPS.Z (DI), K5, Z10
+	ADDQ      R8, DI
+
+first:
+	CMPQ R10, $0x01
+	JNE  row
+	JMP  odd
+
+row:
+	VMOVAPS   Z10, Z9
+	VPXORD    Z10, Z10, Z10
+	DECQ      R9
+	JL        loaded
+	VMOVUPS.Z (DI), K5, Z10
+	ADDQ      R8, DI
+
+loaded:
+	PREFETCHT0  (SI)(DX*8)
+	PREFETCHT0  64(SI)(DX*8)
+	VMOVUPS.Z   (SI), K1, Z12
+	VMOVUPS.Z   64(SI), K2, Z13
+	VMOVUPS.Z   8(SI), K3, Z14
+	VMOVUPS.Z   72(SI), K4, Z15
+	VMOVAPS     Z12, Z16
+	VPERMT2PS   Z13, Z30, Z12
+	VPERMT2PS   Z13, Z31, Z16
+	VPERMT2PS   Z15, Z30, Z14
+	ADDQ        DX, SI
+	VFMADD231PS Z12, Z9, Z6
+	VFMADD231PS Z16, Z9, Z7
+	VFMADD231PS Z14, Z9, Z8
+	VFMADD231PS Z12, Z10, Z0
+	VFMADD231PS Z16, Z10, Z1
+	VFMADD231PS Z14, Z10, Z2
+	DECQ        CX
+	JE          done
+
+odd:
+	PREFETCHT0  (SI)(DX*8)
+	PREFETCHT0  64(SI)(DX*8)
+	VMOVUPS.Z   (SI), K1, Z12
+	VMOVUPS.Z   64(SI), K2, Z13
+	VMOVUPS.Z   8(SI), K3, Z14
+	VMOVUPS.Z   72(SI), K4, Z15
+	VMOVAPS     Z12, Z16
+	VPERMT2PS   Z13, Z30, Z12
+	VPERMT2PS   Z13, Z31, Z16
+	VPERMT2PS   Z15, Z30, Z14
+	ADDQ        DX, SI
+	VFMADD231PS Z12, Z10, Z3
+	VFMADD231PS Z16, Z10, Z4
+	VFMADD231PS Z14, Z10, Z5
+	DECQ        CX
+	JNE         row
+
+done:
+	MOVQ    sums+80(FP), AX
+	VADDPS  (AX), Z0, Z0
+	VMOVUPS Z0, (AX)
+	VADDPS  64(AX), Z1, Z1
+	VMOVUPS Z1, 64(AX)
+	VADDPS  128(AX), Z2, Z2
+	VMOVUPS Z2, 128(AX)
+	VADDPS  192(AX), Z3, Z3
+	VMOVUPS Z3, 192(AX)
+	VADDPS  256(AX), Z4, Z4
+	VMOVUPS Z4, 256(AX)
+	VADDPS  320(AX), Z5, Z5
+	VMOVUPS Z5, 320(AX)
+	VADDPS  384(AX), Z6, Z6
+	VMOVUPS Z6, 384(AX)
+	VADDPS  448(AX), Z7, Z7
+	VMOVUPS Z7, 448(AX)
+	VADDPS  512(AX), Z8, Z8
+	VMOVUPS Z8, 512(AX)
+	VZEROUPPER
+	RET
+
 // func winoInputx16(channels int, src *float32, plane int, first int, line int, rows uint64, columns uint64, dst *float32, dp int, fp int, n int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·winoInputx16(SB), NOSPLIT, $0-88
@@ -13853,24 +14464,6 @@ done3:
 	VZEROUPPER
 	RET
 
-DATA convOdds<>+0(SB)/4, $0x00000001
-DATA convOdds<>+4(SB)/4, $0x00000003
-DATA convOdds<>+8(SB)/4, $0x00000005
-DATA convOdds<>+12(SB)/4, $0x00000007
-DATA convOdds<>+16(SB)/4, $0x00000009
-DATA convOdds<>+20(SB)/4, $0x0000000b
-DATA convOdds<>+24(SB)/4, $0x0000000d
-DATA convOdds<>+28(SB)/4, $0x0000000f
-DATA convOdds<>+32(SB)/4, $0x00000011
-DATA convOdds<>+36(SB)/4, $0x00000013
-DATA convOdds<>+40(SB)/4, $0x00000015
-DATA convOdds<>+44(SB)/4, $0x00000017
-DATA convOdds<>+48(SB)/4, $0x00000019
-DATA convOdds<>+52(SB)/4, $0x0000001b
-DATA convOdds<>+56(SB)/4, $0x0000001d
-DATA convOdds<>+60(SB)/4, $0x0000001f
-GLOBL convOdds<>(SB), RODATA|NOPTR, $64
-
 // func winoOutputx16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, line int, columns int)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·winoOutputx16(SB), NOSPLIT, $0-72
@@ -13979,42 +14572,6 @@ noLine:
 	JNE  channel
 	VZEROUPPER
 	RET
-
-DATA convPairsLower<>+0(SB)/4, $0x00000000
-DATA convPairsLower<>+4(SB)/4, $0x00000010
-DATA convPairsLower<>+8(SB)/4, $0x00000001
-DATA convPairsLower<>+12(SB)/4, $0x00000011
-DATA convPairsLower<>+16(SB)/4, $0x00000002
-DATA convPairsLower<>+20(SB)/4, $0x00000012
-DATA convPairsLower<>+24(SB)/4, $0x00000003
-DATA convPairsLower<>+28(SB)/4, $0x00000013
-DATA convPairsLower<>+32(SB)/4, $0x00000004
-DATA convPairsLower<>+36(SB)/4, $0x00000014
-DATA convPairsLower<>+40(SB)/4, $0x00000005
-DATA convPairsLower<>+44(SB)/4, $0x00000015
-DATA convPairsLower<>+48(SB)/4, $0x00000006
-DATA convPairsLower<>+52(SB)/4, $0x00000016
-DATA convPairsLower<>+56(SB)/4, $0x00000007
-DATA convPairsLower<>+60(SB)/4, $0x00000017
-GLOBL convPairsLower<>(SB), RODATA|NOPTR, $64
-
-DATA convPairsUpper<>+0(SB)/4, $0x00000008
-DATA convPairsUpper<>+4(SB)/4, $0x00000018
-DATA convPairsUpper<>+8(SB)/4, $0x00000009
-DATA convPairsUpper<>+12(SB)/4, $0x00000019
-DATA convPairsUpper<>+16(SB)/4, $0x0000000a
-DATA convPairsUpper<>+20(SB)/4, $0x0000001a
-DATA convPairsUpper<>+24(SB)/4, $0x0000000b
-DATA convPairsUpper<>+28(SB)/4, $0x0000001b
-DATA convPairsUpper<>+32(SB)/4, $0x0000000c
-DATA convPairsUpper<>+36(SB)/4, $0x0000001c
-DATA convPairsUpper<>+40(SB)/4, $0x0000000d
-DATA convPairsUpper<>+44(SB)/4, $0x0000001d
-DATA convPairsUpper<>+48(SB)/4, $0x0000000e
-DATA convPairsUpper<>+52(SB)/4, $0x0000001e
-DATA convPairsUpper<>+56(SB)/4, $0x0000000f
-DATA convPairsUpper<>+60(SB)/4, $0x0000001f
-GLOBL convPairsUpper<>(SB), RODATA|NOPTR, $64
 
 // func winoWeightsx16(n int, src *float32, lane int, next int, tap int, dst *float32, rows int, fp int)
 // Requires: AVX, AVX512F, BMI2

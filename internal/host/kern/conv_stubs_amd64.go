@@ -384,6 +384,36 @@ func convPackx16(k int, src *float32, off *int32, segments *int32, n int, dst *f
 //go:noescape
 func gatherWeightsx16(n int, src *float32, from *int32, lane int, dst *float32, rows int)
 
+// planeForwardx16 computes n columns of a plane.
+//
+//go:noescape
+func planeForwardx16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, before int, after int, odd int, n int)
+
+// planeForwardTwox16 computes n columns of a plane.
+//
+//go:noescape
+func planeForwardTwox16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, before int, after int, odd int, n int)
+
+// planeBackTwox16 computes up to 32 columns of a plane's gradient.
+//
+//go:noescape
+func planeBackTwox16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, skip int, lines int, n int)
+
+// planeBackTwoOddx16 computes up to 32 columns of a plane's gradient.
+//
+//go:noescape
+func planeBackTwoOddx16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, skip int, lines int, n int)
+
+// planeDotsx16 adds products of n columns.
+//
+//go:noescape
+func planeDotsx16(src *float32, first int, pitch int, rows int, columns uint64, dy *float32, dp int, lines int, before int, n int, sums *float32)
+
+// planeDotsTwox16 adds products of n columns.
+//
+//go:noescape
+func planeDotsTwox16(src *float32, first int, pitch int, rows int, columns uint64, dy *float32, dp int, lines int, before int, n int, sums *float32)
+
 // winoInputx16 transforms n tiles of each channel: 16 results, fp bytes apart.
 //
 //go:noescape

@@ -67,8 +67,8 @@ func wideLine(name, doc string, from, to int, before func(), block func(src, dst
 	RET()
 }
 
-// evens are the indices of every other lane of two vectors, numbers those of a vector's lanes.
-var evens, numbers Mem
+// Indices of lanes: those of a vector, every other of two, and those of two in turns.
+var numbers, evens, oddLanes, pairsLower, pairsUpper Mem
 
 // table is a vector of 16 indices.
 func table(name string, index func(lane int) int) Mem {
@@ -82,6 +82,9 @@ func table(name string, index func(lane int) int) Mem {
 func wideLines() {
 	z := avx512.v
 	numbers = table("convNumbers", func(i int) int { return i })
+	oddLanes = table("convOdds", func(i int) int { return 2*i + 1 })
+	pairsLower = table("convPairsLower", func(i int) int { return i/2 + i%2*16 })
+	pairsUpper = table("convPairsUpper", func(i int) int { return 8 + i/2 + i%2*16 })
 	wideLine("copyLines", "copies lines.", 1, 1, func() {}, func(src, dst reg.GPPhysical) {
 		VMOVUPS_Z(Mem{Base: src}, reg.K1, z[0])
 		VMOVUPS(z[0], reg.K1, Mem{Base: dst})

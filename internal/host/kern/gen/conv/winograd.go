@@ -29,10 +29,9 @@ func winoInput() {
 	avx512.kernel("winoInput", "func(channels int, src *float32, plane, first, line int, rows, columns uint64, dst *float32, dp, fp, n int)",
 		"transforms n tiles of each channel: 16 results, fp bytes apart.")
 	z := avx512.v
-	odds := table("convOdds", func(i int) int { return 2*i + 1 })
 	even, odd := z[31], z[30]
 	VMOVDQU32(evens, even)
-	VMOVDQU32(odds, odd)
+	VMOVDQU32(oddLanes, odd)
 	count, src, plane, rows, dst, dp, fp, t, line, row := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.R8, reg.R9, reg.RAX, reg.R11, reg.R10
 	Load(Param("columns"), t)
 	KMOVW(t.As32(), reg.K1)
@@ -115,11 +114,9 @@ func winoOutput() {
 	avx512.kernel("winoOutput", "func(channels int, src *float32, sp, fp int, bias *float32, dst *float32, plane, line, columns int)",
 		"makes pixels, and adds each channel's bias, of 16 values a tile.")
 	z := avx512.v
-	lower := table("convPairsLower", func(i int) int { return i/2 + i%2*16 })
-	upper := table("convPairsUpper", func(i int) int { return 8 + i/2 + i%2*16 })
 	low, high := z[31], z[30]
-	VMOVDQU32(lower, low)
-	VMOVDQU32(upper, high)
+	VMOVDQU32(pairsLower, low)
+	VMOVDQU32(pairsUpper, high)
 	count, src, sp, fp, bias, dst, plane, line, t := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.R10, reg.RDI, reg.R8, reg.R9, reg.RAX
 	Load(Param("columns"), t)
 	lanesMask(t, reg.R11, reg.K1)
