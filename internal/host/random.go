@@ -2,8 +2,10 @@ package host
 
 import (
 	"math"
+	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -19,6 +21,10 @@ func dropout[T float32 | float64](a *driver.Args) {
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	p, scale := a.F[0], T(1/(1-a.F[0]))
 	par.Range(a.Threads, a.Out[0].Len(), grain, func(lo, hi int) {
+		if y := f32(y); y != nil {
+			dropout32(y[lo:hi], f32(x)[lo:hi], a.Key, lo, p, float32(scale))
+			return
+		}
 		for ; lo < hi; lo += 4 {
 			bits := driver.Philox(a.Key, uint64(lo/4))
 			for i := lo; i < min(lo+4, hi); i++ {
@@ -28,6 +34,20 @@ func dropout[T float32 | float64](a *driver.Args) {
 			}
 		}
 	})
+}
+
+var numbersOfChunk = sync.Pool{New: func() any { return new([chunk]uint32) }}
+
+// dropout32 is dropout of elements that are number at, which 4 divides, and on.
+func dropout32(y, x []float32, key [3]uint64, at int, p float64, scale float32) {
+	numbers := numbersOfChunk.Get().(*[chunk]uint32)
+	defer numbersOfChunk.Put(numbers)
+	for ; len(y) > 0; at += chunk {
+		n := min(chunk, len(y))
+		kern.Philox(numbers[:(n+31)/32*32], key, uint64(at/4))
+		kern.DropRow(y[:n], x[:n], numbers[:n], p, scale)
+		y, x = y[n:], x[n:]
+	}
 }
 
 // draw fills the output; F: scale, shift.

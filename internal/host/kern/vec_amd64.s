@@ -3137,6 +3137,349 @@ done:
 	VZEROUPPER
 	RET
 
+// func philoxVec(n int, dst *uint32, start *uint32)
+// Requires: AVX, AVX2
+TEXT ·philoxVec(SB), NOSPLIT, $0-24
+	MOVQ         n+0(FP), CX
+	MOVQ         dst+8(FP), DI
+	MOVQ         start+16(FP), SI
+	VPBROADCASTD (SI), Y15
+	VPADDD       philoxBlocks<>+0(SB), Y15, Y15
+	VMOVDQU      vecd2511f53<>+0(SB), Y10
+	VMOVDQU      veccd9e8d57<>+0(SB), Y11
+
+loop:
+	VMOVDQA      Y15, Y0
+	VPBROADCASTD 4(SI), Y1
+	VPBROADCASTD 8(SI), Y2
+	VPBROADCASTD 12(SI), Y3
+	VPBROADCASTD 16(SI), Y8
+	VPBROADCASTD 20(SI), Y9
+	VPSRLQ       $0x20, Y0, Y4
+	VPMULUDQ     Y10, Y0, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y0
+	VPSRLQ       $0x20, Y2, Y4
+	VPMULUDQ     Y11, Y2, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y2
+	VPXOR        Y7, Y1, Y1
+	VPXOR        Y8, Y1, Y1
+	VPXOR        Y5, Y3, Y3
+	VPXOR        Y9, Y3, Y3
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y1, Y4
+	VPMULUDQ     Y10, Y1, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y1
+	VPSRLQ       $0x20, Y3, Y4
+	VPMULUDQ     Y11, Y3, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y3
+	VPXOR        Y7, Y2, Y2
+	VPXOR        Y8, Y2, Y2
+	VPXOR        Y5, Y0, Y0
+	VPXOR        Y9, Y0, Y0
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y2, Y4
+	VPMULUDQ     Y10, Y2, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y2
+	VPSRLQ       $0x20, Y0, Y4
+	VPMULUDQ     Y11, Y0, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y0
+	VPXOR        Y7, Y3, Y3
+	VPXOR        Y8, Y3, Y3
+	VPXOR        Y5, Y1, Y1
+	VPXOR        Y9, Y1, Y1
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y3, Y4
+	VPMULUDQ     Y10, Y3, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y3
+	VPSRLQ       $0x20, Y1, Y4
+	VPMULUDQ     Y11, Y1, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y1
+	VPXOR        Y7, Y0, Y0
+	VPXOR        Y8, Y0, Y0
+	VPXOR        Y5, Y2, Y2
+	VPXOR        Y9, Y2, Y2
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y0, Y4
+	VPMULUDQ     Y10, Y0, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y0
+	VPSRLQ       $0x20, Y2, Y4
+	VPMULUDQ     Y11, Y2, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y2
+	VPXOR        Y7, Y1, Y1
+	VPXOR        Y8, Y1, Y1
+	VPXOR        Y5, Y3, Y3
+	VPXOR        Y9, Y3, Y3
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y1, Y4
+	VPMULUDQ     Y10, Y1, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y1
+	VPSRLQ       $0x20, Y3, Y4
+	VPMULUDQ     Y11, Y3, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y3
+	VPXOR        Y7, Y2, Y2
+	VPXOR        Y8, Y2, Y2
+	VPXOR        Y5, Y0, Y0
+	VPXOR        Y9, Y0, Y0
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y2, Y4
+	VPMULUDQ     Y10, Y2, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y2
+	VPSRLQ       $0x20, Y0, Y4
+	VPMULUDQ     Y11, Y0, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y0
+	VPXOR        Y7, Y3, Y3
+	VPXOR        Y8, Y3, Y3
+	VPXOR        Y5, Y1, Y1
+	VPXOR        Y9, Y1, Y1
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y3, Y4
+	VPMULUDQ     Y10, Y3, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y3
+	VPSRLQ       $0x20, Y1, Y4
+	VPMULUDQ     Y11, Y1, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y1
+	VPXOR        Y7, Y0, Y0
+	VPXOR        Y8, Y0, Y0
+	VPXOR        Y5, Y2, Y2
+	VPXOR        Y9, Y2, Y2
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y0, Y4
+	VPMULUDQ     Y10, Y0, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y0
+	VPSRLQ       $0x20, Y2, Y4
+	VPMULUDQ     Y11, Y2, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y2
+	VPXOR        Y7, Y1, Y1
+	VPXOR        Y8, Y1, Y1
+	VPXOR        Y5, Y3, Y3
+	VPXOR        Y9, Y3, Y3
+	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
+	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPSRLQ       $0x20, Y1, Y4
+	VPMULUDQ     Y10, Y1, Y6
+	VPMULUDQ     Y10, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y5
+	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y1
+	VPSRLQ       $0x20, Y3, Y4
+	VPMULUDQ     Y11, Y3, Y6
+	VPMULUDQ     Y11, Y4, Y4
+	VPSRLQ       $0x20, Y6, Y7
+	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPSLLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y4, Y6, Y3
+	VPXOR        Y7, Y2, Y2
+	VPXOR        Y8, Y2, Y2
+	VPXOR        Y5, Y0, Y0
+	VPXOR        Y9, Y0, Y0
+	VPUNPCKLDQ   Y3, Y2, Y4
+	VPUNPCKHDQ   Y3, Y2, Y5
+	VPUNPCKLDQ   Y1, Y0, Y6
+	VPUNPCKHDQ   Y1, Y0, Y7
+	VPUNPCKLQDQ  Y6, Y4, Y2
+	VPUNPCKHQDQ  Y6, Y4, Y3
+	VPUNPCKLQDQ  Y7, Y5, Y0
+	VPUNPCKHQDQ  Y7, Y5, Y1
+	VEXTRACTI128 $0x00, Y2, (DI)
+	VEXTRACTI128 $0x01, Y2, 64(DI)
+	VEXTRACTI128 $0x00, Y3, 16(DI)
+	VEXTRACTI128 $0x01, Y3, 80(DI)
+	VEXTRACTI128 $0x00, Y0, 32(DI)
+	VEXTRACTI128 $0x01, Y0, 96(DI)
+	VEXTRACTI128 $0x00, Y1, 48(DI)
+	VEXTRACTI128 $0x01, Y1, 112(DI)
+	VPADDD       vec00000008<>+0(SB), Y15, Y15
+	ADDQ         $0x80, DI
+	DECQ         CX
+	JNE          loop
+	VZEROUPPER
+	RET
+
+DATA philoxBlocks<>+0(SB)/4, $0x00000000
+DATA philoxBlocks<>+4(SB)/4, $0x00000001
+DATA philoxBlocks<>+8(SB)/4, $0x00000002
+DATA philoxBlocks<>+12(SB)/4, $0x00000003
+DATA philoxBlocks<>+16(SB)/4, $0x00000004
+DATA philoxBlocks<>+20(SB)/4, $0x00000005
+DATA philoxBlocks<>+24(SB)/4, $0x00000006
+DATA philoxBlocks<>+28(SB)/4, $0x00000007
+GLOBL philoxBlocks<>(SB), RODATA|NOPTR, $32
+
+DATA vecd2511f53<>+0(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+4(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+8(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+12(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+16(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+20(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+24(SB)/4, $0xd2511f53
+DATA vecd2511f53<>+28(SB)/4, $0xd2511f53
+GLOBL vecd2511f53<>(SB), RODATA|NOPTR, $32
+
+DATA veccd9e8d57<>+0(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+4(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+8(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+12(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+16(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+20(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+24(SB)/4, $0xcd9e8d57
+DATA veccd9e8d57<>+28(SB)/4, $0xcd9e8d57
+GLOBL veccd9e8d57<>(SB), RODATA|NOPTR, $32
+
+DATA vec9e3779b9<>+0(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+4(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+8(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+12(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+16(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+20(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+24(SB)/4, $0x9e3779b9
+DATA vec9e3779b9<>+28(SB)/4, $0x9e3779b9
+GLOBL vec9e3779b9<>(SB), RODATA|NOPTR, $32
+
+DATA vecbb67ae85<>+0(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+4(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+8(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+12(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+16(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+20(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+24(SB)/4, $0xbb67ae85
+DATA vecbb67ae85<>+28(SB)/4, $0xbb67ae85
+GLOBL vecbb67ae85<>(SB), RODATA|NOPTR, $32
+
+DATA vec00000008<>+0(SB)/4, $0x00000008
+DATA vec00000008<>+4(SB)/4, $0x00000008
+DATA vec00000008<>+8(SB)/4, $0x00000008
+DATA vec00000008<>+12(SB)/4, $0x00000008
+DATA vec00000008<>+16(SB)/4, $0x00000008
+DATA vec00000008<>+20(SB)/4, $0x00000008
+DATA vec00000008<>+24(SB)/4, $0x00000008
+DATA vec00000008<>+28(SB)/4, $0x00000008
+GLOBL vec00000008<>(SB), RODATA|NOPTR, $32
+
+// func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32, mask *int32)
+// Requires: AVX, AVX2
+TEXT ·dropVec(SB), NOSPLIT, $0-48
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         numbers+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	MOVQ         n+0(FP), CX
+	MOVQ         mask+40(FP), R11
+	VXORPS       Y15, Y15, Y15
+	XORQ         AX, AX
+	SUBQ         $0x08, CX
+	JL           rest
+
+loop:
+	VMOVUPS  (DI)(AX*4), Y1
+	VMOVUPS  (R8)(AX*4), Y2
+	VPSRLD   $0x08, Y2, Y2
+	VPCMPGTD Y9, Y2, Y2
+	VMULPS   Y8, Y1, Y0
+	VANDPS   Y2, Y0, Y0
+	VMOVUPS  Y0, (SI)(AX*4)
+	ADDQ     $0x08, AX
+	SUBQ     $0x08, CX
+	JGE      loop
+
+rest:
+	ADDQ       $0x08, CX
+	JE         done
+	VMOVUPS    (R11), Y14
+	VMASKMOVPS (DI)(AX*4), Y14, Y1
+	VMASKMOVPS (R8)(AX*4), Y14, Y2
+	VPSRLD     $0x08, Y2, Y2
+	VPCMPGTD   Y9, Y2, Y2
+	VMULPS     Y8, Y1, Y0
+	VANDPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
 // func sumVec(n int, x *float32, mask *int32) float64
 // Requires: AVX, SSE2
 TEXT ·sumVec(SB), NOSPLIT, $0-32

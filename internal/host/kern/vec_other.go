@@ -57,3 +57,5 @@ func adagradVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)         
 func adadeltaVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
 func nadamVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                   {}
 func adamaxVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                  {}
+func philoxVec(n int, dst, start *uint32)                                               {}
+func dropVec(n int, dst, x, numbers, scalars *float32, mask *int32)                     {}

@@ -204,6 +204,16 @@ func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float
 //go:noescape
 func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
 
+// philoxVec makes random numbers, for 8 blocks at a time.
+//
+//go:noescape
+func philoxVec(n int, dst *uint32, start *uint32)
+
+// dropVec is a kernel of rows.
+//
+//go:noescape
+func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32, mask *int32)
+
 // sumVec is a kernel of rows.
 //
 //go:noescape

@@ -121,6 +121,13 @@ func main() {
 		VMULPS(ymm[2], ymm[1], ymm[0])
 	})
 	rules()
+	philox()
+	row("dropVec", "dst x numbers", "x numbers", "dst", 2, func() { // scale, the greatest number that drops
+		VPSRLD(Imm(8), ymm[2], ymm[2])
+		VPCMPGTD(scalars[1], ymm[2], ymm[2])
+		VMULPS(scalars[0], ymm[1], ymm[0])
+		VANDPS(ymm[2], ymm[0], ymm[0])
+	})
 	sum()
 	maximum()
 	moments()
