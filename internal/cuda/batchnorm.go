@@ -25,8 +25,9 @@ func meanVariance(a *driver.Args) {
 		return
 	}
 	o := operandOf(x, x.Shape)
-	grid, block, parts := channelGrid(n, c, inner)
-	launch(a, "batchnorm", "mean_sums"+access(x), grid, block, 0, o, n, c, inner, a.Work)
+	suffix, few := accessFew(inner, x)
+	grid, block, parts := channelGrid(n, c, inner, few)
+	launch(a, "batchnorm", "mean_sums"+suffix, grid, block, 0, o, n, c, inner, a.Work)
 	launch(a, "batchnorm", "mean_variance"+accSuffix(x.Type), line(c, threads), [3]int{threads, 1, 1}, 0,
 		o, n, c, inner, a.Work, parts, &a.Out[0], &a.Out[1])
 }
@@ -48,8 +49,9 @@ func batchNorm(a *driver.Args) {
 	}
 	n, c, inner := channels(x.Shape)
 	normTable(a, c, a.Work)
-	grid, block := elements(x.Len())
-	launch(a, "batchnorm", "batch_norm"+access(x, y, add), grid, block, 0,
+	suffix, few := accessFew(inner, x, y, add)
+	grid, block := elements(x.Len() / few)
+	launch(a, "batchnorm", "batch_norm"+suffix, grid, block, 0,
 		operandOf(x, x.Shape), operandOf(add, x.Shape), operandOf(y, x.Shape), n, c, inner, a.Work, a.F[1])
 }
 
@@ -65,15 +67,17 @@ func batchNormBackward(a *driver.Args) {
 	table, sums := a.Work, a.Work[tableBytes(c):]
 	normTable(a, c, table)
 	ox, oadd, ody := operandOf(x, x.Shape), operandOf(add, x.Shape), operandOf(dy, x.Shape)
-	grid, block, parts := channelGrid(n, c, inner)
-	launch(a, "batchnorm", "batch_norm_sums"+access(x, add, dy), grid, block, 0, ox, oadd, ody, n, c, inner, table, a.F[1], sums)
+	suffix, few := accessFew(inner, x, add, dy)
+	grid, block, parts := channelGrid(n, c, inner, few)
+	launch(a, "batchnorm", "batch_norm_sums"+suffix, grid, block, 0, ox, oadd, ody, n, c, inner, table, a.F[1], sums)
 	launch(a, "batchnorm", "batch_norm_channels"+accSuffix(x.Type), line(c, threads), [3]int{threads, 1, 1}, 0,
 		max(1, n*inner), c, sums, parts, a.F[2] != 0, table, operandOf(&a.Out[1], []int{c}), operandOf(&a.Out[2], []int{c}))
 	if x.Len() == 0 {
 		return
 	}
-	grid, block = elements(x.Len())
-	launch(a, "batchnorm", "batch_norm_backward"+access(x, add, dy, dx, dadd), grid, block, 0,
+	suffix, few = accessFew(inner, x, add, dy, dx, dadd)
+	grid, block = elements(x.Len() / few)
+	launch(a, "batchnorm", "batch_norm_backward"+suffix, grid, block, 0,
 		ox, oadd, ody, operandOf(dx, x.Shape), operandOf(dadd, x.Shape), n, c, inner, table, a.F[1])
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Channels of planes and of columns, whole and in parts, none, and no elements.
-var normShapes = [][]int{{4, 3, 5, 7}, {1, 1}, {30, 40}, {200, 33}, {2, 5, 1}, {16, 2, 31, 30}, {2, 0, 3}, {0, 3}, {2, 3, 0}, {2000, 3}, {5, 70, 2, 2}}
+var normShapes = [][]int{{4, 3, 5, 7}, {1, 1}, {30, 40}, {200, 33}, {2, 5, 1}, {16, 2, 31, 30}, {3, 5, 6, 6}, {40, 3, 32, 4}, {6, 7, 4}, {2, 0, 3}, {0, 3}, {2, 3, 0}, {2000, 3}, {5, 70, 2, 2}}
 
 // statistics is the type of statistics.
 func statistics(t driver.DType) driver.DType {

@@ -15,11 +15,31 @@ func access(first *driver.Array, others ...*driver.Array) string {
 		switch {
 		case a == nil:
 		case a.Type != first.Type || !a.Contiguous():
-			return "_any" + accSuffix(first.Type)[2:]
+			return anySuffix(first.Type)
 		}
 	}
 	return suffixes[first.Type]
 }
+
+// accessFew is the same for planes of inner elements, of which threads take few neighbours at
+// a time; the shape alone says how many, and with it the order of sums.
+func accessFew(inner int, first *driver.Array, others ...*driver.Array) (suffix string, few int) {
+	if inner%4 != 0 || inner == 4 {
+		return access(first, others...), 1
+	}
+	arrays := []*driver.Array{first}
+	for _, a := range others {
+		if a != nil {
+			arrays = append(arrays, a)
+		}
+	}
+	if !dense(arrays...) {
+		return anySuffix(first.Type) + "x4", 4
+	}
+	return access(first, others...) + "x4", 4
+}
+
+func anySuffix(t driver.DType) string { return "_any" + accSuffix(t)[2:] }
 
 // accSuffix ends kernels that exist for the types that elements are computed in.
 func accSuffix(t driver.DType) string {
@@ -42,15 +62,16 @@ func optional(a []driver.Array, i int) *driver.Array {
 const channelColumns = 32
 
 // channelGrid is for channelSums: a block for each channel or, where elements of channels
-// lie side by side, for 32 of them; and parts of the elements, so that there are many.
-func channelGrid(n, c, inner int) (grid, block [3]int, parts int) {
+// lie side by side, for 32 of them; and parts of the elements, so that there are many. Each
+// thread reads few elements at a time.
+func channelGrid(n, c, inner, few int) (grid, block [3]int, parts int) {
 	m, wide := n*inner, 1
 	if inner == 1 {
 		wide = channelColumns
 	}
 	blocks := ceil(c, wide)
 	size := wide
-	for size < threads && size < m*wide {
+	for size < threads && size < m/few*wide {
 		size *= 2
 	}
 	size = max(size, 32)
@@ -60,7 +81,7 @@ func channelGrid(n, c, inner int) (grid, block [3]int, parts int) {
 
 // sumBytes is what the sums of channelSums take, in whole lines of the cache.
 func sumBytes(n, c, inner int) int64 {
-	_, _, parts := channelGrid(n, c, inner)
+	_, _, parts := channelGrid(n, c, inner, 1)
 	return int64(parts*c*16+255) &^ 255
 }
 

@@ -48,7 +48,7 @@ func groupNormBackward(a *driver.Args) {
 		launch(a, "groupnorm", "group_norm_backward"+access(x, dy, dx), [3]int{n * count, 1, 1}, rowBlock(per*inner), 0,
 			ox, operandOf(&a.In[1], shape), mean, inverse, ody, operandOf(dx, x.Shape), count, per, inner)
 	}
-	grid, block, parts := channelGrid(n, c, inner)
+	grid, block, parts := channelGrid(n, c, inner, 1)
 	launch(a, "groupnorm", "group_norm_sums"+access(x, dy), grid, block, 0, ox, mean, inverse, ody, n, c, inner, count, a.Work)
 	launch(a, "groupnorm", "group_norm_parameters", line(c, threads), [3]int{threads, 1, 1}, 0,
 		c, a.Work, parts, operandOf(&a.Out[1], shape), operandOf(&a.Out[2], shape))

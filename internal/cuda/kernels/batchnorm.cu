@@ -6,9 +6,13 @@ template <class X> __device__ inline void meanSums(X x, i64 n, i64 c, i64 inner,
   typedef typename X::A A;
   i64 channel = ownChannel(inner);
   A first = channel < c && n * inner > 0 ? x.get(channel * inner) : A(0);
-  channelSums<A>(n, c, inner, sums, [&](i64, i64 i, A &a, A &b) {
-    A d = x.get(i) - first;
-    a += d, b += d * d;
+  channelSums<A>(n, c, inner / X::few, sums, [&](i64, i64 i, A &a, A &b) {
+    A v[X::few];
+    x.read(v, i);
+    for (int j = 0; j < X::few; j++) {
+      A d = v[j] - first;
+      a += d, b += d * d;
+    }
   });
 }
 
@@ -37,39 +41,52 @@ __device__ inline void channelTable(i64 c, const Operand &mean, const Operand &v
 }
 
 // normed is a result before it is limited; both passes must see the same.
-template <class X> __device__ inline typename X::A normed(const Channel<typename X::A> &k, X x, X add, bool adds, i64 i) {
-  typename X::A v = (x.get(i) - k.mean) * k.scale + k.shift;
-  return adds ? v + add.get(i) : v;
+template <class A> __device__ inline A normed(const Channel<A> &k, A x, bool adds, A add) {
+  A v = (x - k.mean) * k.scale + k.shift;
+  return adds ? v + add : v;
 }
 
 template <class X>
 __device__ inline void batchNorm(X x, X add, bool adds, X y, i64 n, i64 c, i64 inner, const Channel<typename X::A> *table, double limit) {
   typedef typename X::A A;
   A most = (A)limit;
-  for (Place at(n, c, inner); at.in(); at.next()) {
-    A v = normed(table[at.channel], x, add, adds, at.i);
-    if (most != 0) v = v <= 0 ? A(0) : v > most ? most : v;
-    y.put(at.i, v);
+  for (Place at(n, c, inner / X::few); at.in(); at.next()) {
+    A v[X::few], plus[X::few] = {};
+    x.read(v, at.i);
+    if (adds) add.read(plus, at.i);
+    for (int j = 0; j < X::few; j++) {
+      v[j] = normed(table[at.channel], v[j], adds, plus[j]);
+      if (most != 0) v[j] = v[j] <= 0 ? A(0) : v[j] > most ? most : v[j];
+    }
+    y.write(at.i, v);
   }
 }
 
-// gradient is what of dy passes the limit.
-template <class X>
-__device__ inline typename X::A gradient(const Channel<typename X::A> &k, X x, X add, bool adds, X dy, typename X::A most, i64 i) {
+// Gradient is what of dy passes the limit, with x.
+template <class X> struct Gradient {
   typedef typename X::A A;
-  if (most == 0) return dy.get(i);
-  A v = normed(k, x, add, adds, i);
-  return 0 < v && v < most ? dy.get(i) : A(0);
-}
+  A x[X::few], g[X::few];
+  __device__ Gradient(const Channel<A> &k, X from, X add, bool adds, X dy, A most, i64 i) {
+    from.read(x, i);
+    dy.read(g, i);
+    if (most == 0) return;
+    A plus[X::few] = {};
+    if (adds) add.read(plus, i);
+    for (int j = 0; j < X::few; j++) {
+      A v = normed(k, x[j], adds, plus[j]);
+      if (!(0 < v && v < most)) g[j] = 0;
+    }
+  }
+};
 
 template <class X>
 __device__ inline void backwardSums(X x, X add, bool adds, X dy, i64 n, i64 c, i64 inner, const Channel<typename X::A> *table, double limit, Pair *sums) {
   typedef typename X::A A;
   i64 channel = ownChannel(inner);
   Channel<A> k = table[channel < c ? channel : 0];
-  channelSums<A>(n, c, inner, sums, [&](i64, i64 i, A &a, A &b) {
-    A g = gradient(k, x, add, adds, dy, (A)limit, i);
-    a += g, b += g * (x.get(i) - k.mean);
+  channelSums<A>(n, c, inner / X::few, sums, [&](i64, i64 i, A &a, A &b) {
+    Gradient<X> d(k, x, add, adds, dy, (A)limit, i);
+    for (int j = 0; j < X::few; j++) a += d.g[j], b += d.g[j] * (d.x[j] - k.mean);
   });
 }
 
@@ -92,11 +109,12 @@ template <class X>
 __device__ inline void batchNormBackward(X x, X add, bool adds, X dy, X dx, X dadd, bool wanted, i64 n, i64 c, i64 inner,
                                          const Channel<typename X::A> *table, double limit) {
   typedef typename X::A A;
-  for (Place at(n, c, inner); at.in(); at.next()) {
+  for (Place at(n, c, inner / X::few); at.in(); at.next()) {
     const Channel<A> &k = table[at.channel];
-    A g = gradient(k, x, add, adds, dy, (A)limit, at.i), d = k.scale * g + k.p * (x.get(at.i) - k.mean) + k.q;
-    if (wanted) dadd.put(at.i, g); // where dy or what was added lies, maybe
-    dx.put(at.i, d);
+    Gradient<X> d(k, x, add, adds, dy, (A)limit, at.i);
+    if (wanted) dadd.write(at.i, d.g); // where dy lies, maybe, or what was added
+    for (int j = 0; j < X::few; j++) d.g[j] = k.scale * d.g[j] + k.p * (d.x[j] - k.mean) + k.q;
+    dx.write(at.i, d.g);
   }
 }
 
@@ -115,6 +133,7 @@ __device__ inline void batchNormBackward(X x, X add, bool adds, X dy, X dx, X da
     batchNormBackward(X(x), X(add), add.data != 0, X(dy), X(dx), X(dadd), dadd.data != 0, n, c, inner, table, most); \
   }
 ACCESSES(BATCHNORM)
+FOURS(BATCHNORM)
 
 #define CHANNELS(A, suffix)                                                                                          \
   KERNEL mean_variance##suffix(Operand x, i64 n, i64 c, i64 inner, const Pair *sums, i64 parts, A *mean, A *variance) { \

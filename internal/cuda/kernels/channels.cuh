@@ -3,22 +3,54 @@
 #pragma once
 #include "common.cuh"
 
-// Plain reads and writes an array of T without gaps, Any one of any type and strides as A.
-template <class T> struct Plain {
+// Plain reads and writes an array of T without gaps, N neighbours at a time, Any one of any
+// type and strides as A. What they read and write is counted in so many.
+template <class T, int N> struct Plain {
   typedef Acc<T> A;
+  enum { few = N };
+  struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack { T v[N]; };
   T *data;
   __device__ Plain(const Operand &o) : data((T *)o.data) {}
   __device__ A get(i64 i) const { return load(data + i); }
   __device__ void put(i64 i, A v) const { store(data + i, v); }
+  __device__ void read(A (&v)[N], i64 i) const {
+    Pack p = ((const Pack *)data)[i];
+    for (int k = 0; k < N; k++) v[k] = load(&p.v[k]);
+  }
+  __device__ void write(i64 i, const A (&v)[N]) const {
+    Pack p;
+    for (int k = 0; k < N; k++) store(&p.v[k], v[k]);
+    ((Pack *)data)[i] = p;
+  }
 };
-template <class T> struct Any {
+template <class T, int N> struct Any {
   typedef T A;
+  enum { few = N };
   const Operand &o;
   __device__ Any(const Operand &o) : o(o) {}
   __device__ A get(i64 i) const { return o.get<A>(i); }
   __device__ void put(i64 i, A v) const { o.put<A>(i, v); }
+  __device__ void read(A (&v)[N], i64 i) const {
+    for (int k = 0; k < N; k++) v[k] = get(i * N + k);
+  }
+  __device__ void write(i64 i, const A (&v)[N]) const {
+    for (int k = 0; k < N; k++) put(i * N + k, v[k]);
+  }
 };
-#define ACCESSES(M) M(Plain<float>, _f32) M(Plain<double>, _f64) M(Plain<b16>, _b16) M(Plain<f16>, _f16) M(Any<float>, _any32) M(Any<double>, _any64)
+typedef Plain<float, 1> PlainF32;
+typedef Plain<double, 1> PlainF64;
+typedef Plain<b16, 1> PlainB16;
+typedef Plain<f16, 1> PlainF16;
+typedef Any<float, 1> AnyF32;
+typedef Any<double, 1> AnyF64;
+typedef Plain<float, 4> FourF32;
+typedef Plain<double, 4> FourF64;
+typedef Plain<b16, 4> FourB16;
+typedef Plain<f16, 4> FourF16;
+typedef Any<float, 4> AnyFourF32;
+typedef Any<double, 4> AnyFourF64;
+#define ACCESSES(M) M(PlainF32, _f32) M(PlainF64, _f64) M(PlainB16, _b16) M(PlainF16, _f16) M(AnyF32, _any32) M(AnyF64, _any64)
+#define FOURS(M) M(FourF32, _f32x4) M(FourF64, _f64x4) M(FourB16, _b16x4) M(FourF16, _f16x4) M(AnyFourF32, _any32x4) M(AnyFourF64, _any64x4)
 
 // Walk goes through rows of inner elements by a fixed step, without a division for each.
 struct Walk {
