@@ -50,7 +50,7 @@ func register(name string, types []driver.DType, k driver.Kernel) {
 // threads is how many one block has, where the kernel does not say otherwise.
 const threads = 256
 
-// launches are kept: a kernel's start allocates nothing.
+// launches are used again.
 var launches = sync.Pool{New: func() any { return &Launch{Params: make([]uint64, 0, 128), Starts: make([]int, 0, 32)} }}
 
 // launch runs a kernel on a's queue. A parameter is an int (long in C), int32, float32,
