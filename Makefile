@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all test race full bench bench-peers lint cross generate generate-check examples fuzz test-cuda test-cuda-sim ptx ptx-check
+.PHONY: all test race full bench bench-peers bench-cuda lint cross generate generate-check examples fuzz test-cuda test-cuda-sim ptx ptx-check
 
 all: lint test
 
@@ -69,6 +69,10 @@ bench:
 bench-peers:
 	/usr/bin/python3 -c 'import torch' || $(GO) run ./internal/peers -install
 	$(GO) run ./internal/peers -o docs/speed.md
+
+# The same on a card, beside PyTorch where that is installed.
+bench-cuda:
+	eval "$$($(GO) run ./cmd/snug cuda env)" && $(GO) run -tags cuda ./internal/peers -device cuda:0
 
 lint:
 	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo "not gofmt-ed"; exit 1; }

@@ -22,8 +22,9 @@ import (
 //go:embed pytorch.py
 var script []byte
 
-// figures are of one process: the median step in milliseconds, and the MiB of resident
-// memory above the built model, before there is any state of an optimizer.
+// figures are of one process: the median step in milliseconds, and the MiB above the built
+// model, before there is any state of an optimizer: resident ones or, on a card, those in
+// the allocator's blocks.
 type figures struct{ ms, mib float64 }
 
 const packages = "python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4"
@@ -47,19 +48,28 @@ var tables = []table{
 	{"memory", "Batch 64: ways to save memory", nil},
 }
 
+// cards is the table of -device cuda:0 and its like.
+var cards = []table{{"cuda", "Training steps on a card, SGD with momentum", nil}}
+
 func init() {
 	for _, threads := range []int{1, 2} {
 		for _, w := range []work{{model: "mlp", batch: 128, steps: 100}, {model: "resnet18", batch: 32, steps: 4}, {model: "resnet50", batch: 4, steps: 4}, {model: "gpt", batch: 8, steps: 8}, {model: "mobilenet_v2", batch: 8, steps: 8}} {
-			w.threads, w.tech = threads, "none"
+			w.threads, w.tech, w.device = threads, "none", "cpu"
 			tables[0].works = append(tables[0].works, w)
 		}
 	}
 	for _, model := range []string{"resnet18", "gpt"} {
 		for _, tech := range []string{"none", "bf16", "nograd"} {
-			tables[1].works = append(tables[1].works, work{model, 2, 64, tech, 3})
+			tables[1].works = append(tables[1].works, work{model, 2, 64, tech, 3, "cpu"})
 		}
 		for _, tech := range []string{"none", "ckpt", "accum", "bf16", "ckpt+bf16", "nograd"} {
-			tables[2].works = append(tables[2].works, work{model, 2, 64, tech, 1})
+			tables[2].works = append(tables[2].works, work{model, 2, 64, tech, 1, "cpu"})
+		}
+	}
+	for _, w := range []work{{model: "resnet50", batch: 64, steps: 20}, {model: "gpt124m", batch: 8, steps: 10}} {
+		w.threads = runtime.NumCPU()
+		for _, w.tech = range []string{"none", "ckpt", "bf16", "ckpt+bf16", "nograd"} {
+			cards[0].works = append(cards[0].works, w)
 		}
 	}
 }
@@ -71,6 +81,7 @@ func main() {
 	flag.IntVar(&w.batch, "batch", 32, "with -one")
 	flag.StringVar(&w.tech, "tech", "none", "with -one")
 	flag.IntVar(&w.steps, "steps", 5, "with -one")
+	flag.StringVar(&w.device, "device", "cpu", "a `name` such as cuda:0 measures on a card in place of the processor")
 	rounds := flag.Int("rounds", 5, "of each side, in turns")
 	only := flag.String("only", "", "of the tables' rows, those whose `text` contains this")
 	to := flag.String("o", "", "write to this `file`, too")
@@ -95,7 +106,13 @@ func main() {
 			defer f.Close()
 			out = io.MultiWriter(out, f)
 		}
-		if err := compare(out, *rounds, *only); err != nil || *only != "" {
+		if w.device != "cpu" {
+			for i := range cards[0].works {
+				cards[0].works[i].device = w.device
+			}
+			return compare(out, cards, *rounds, *only)
+		}
+		if err := compare(out, tables, *rounds, *only); err != nil || *only != "" {
 			return err
 		}
 		return kernels(out)
@@ -112,8 +129,8 @@ func shell(command string) error {
 	return c.Run()
 }
 
-// compare prints the tables.
-func compare(out io.Writer, rounds int, only string) error {
+// compare prints tables.
+func compare(out io.Writer, tables []table, rounds int, only string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -130,13 +147,16 @@ func compare(out io.Writer, rounds int, only string) error {
 		return err
 	}
 	ours := func(w work) *exec.Cmd {
-		return exec.Command(self, "-one", w.model, "-threads", fmt.Sprint(w.threads), "-batch", fmt.Sprint(w.batch), "-tech", w.tech, "-steps", fmt.Sprint(w.steps))
+		return exec.Command(self, "-one", w.model, "-threads", fmt.Sprint(w.threads), "-batch", fmt.Sprint(w.batch), "-tech", w.tech, "-steps", fmt.Sprint(w.steps), "-device", w.device)
 	}
-	theirs := func(w work) *exec.Cmd { return pytorch(file.Name(), w) }
+	there := true // PyTorch; on a card it may be missing
+	if tables[0].name == cards[0].name {
+		there = exec.Command("/usr/bin/python3", "-c", "import torch; assert torch.cuda.is_available()").Run() == nil
+	}
 	fmt.Fprintf(out, intro, time.Now().Format("2006-01-02"), strings.TrimSpace(cpuinfo("model name")), runtime.NumCPU(), runtime.Version(), rounds)
 	for _, t := range tables {
 		fmt.Fprintf(out, "\n## %s\n\n", t.title)
-		fmt.Fprintln(out, "| work | threads | ms | PyTorch's | ratio (least, most) | MiB | PyTorch's | ratio |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+		fmt.Fprintln(out, "| work | threads | samples/s | ms | PyTorch's | ratio (least, most) | MiB | PyTorch's | ratio |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 		for _, w := range t.works {
 			name := fmt.Sprintf("%s, batch %d", w.model, w.batch)
 			if w.tech != "none" {
@@ -152,18 +172,26 @@ func compare(out io.Writer, rounds int, only string) error {
 				if err != nil {
 					return fmt.Errorf("%s: %w", name, err)
 				}
-				y, err := measure(theirs(w))
+				a = append(a, x)
+				if !there {
+					continue
+				}
+				y, err := measure(pytorch(file.Name(), w))
 				if err != nil {
 					return fmt.Errorf("%s, PyTorch: %w", name, err)
 				}
-				a, b, ratios = append(a, x), append(b, y), append(ratios, x.ms/y.ms)
+				b, ratios = append(b, y), append(ratios, x.ms/y.ms)
 			}
-			slices.Sort(ratios)
 			ms := func(f figures) float64 { return f.ms }
 			mib := func(f figures) float64 { return f.mib }
-			fmt.Fprintf(out, "| %s | %d | %.1f | %.1f | %.2f (%.2f, %.2f) | %.0f | %.0f | %.2f |\n", name, w.threads,
-				median(a, ms), median(b, ms), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1],
-				median(a, mib), median(b, mib), median(a, mib)/median(b, mib))
+			fmt.Fprintf(out, "| %s | %d | %.1f | %.1f |", name, w.threads, 1e3*float64(w.batch)/median(a, ms), median(a, ms))
+			if there {
+				slices.Sort(ratios)
+				fmt.Fprintf(out, " %.1f | %.2f (%.2f, %.2f) | %.0f | %.0f | %.2f |\n", median(b, ms), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1],
+					median(a, mib), median(b, mib), median(a, mib)/median(b, mib))
+			} else {
+				fmt.Fprintf(out, " | | %.0f | | |\n", median(a, mib))
+			}
 		}
 	}
 	return nil
@@ -193,7 +221,7 @@ func pytorch(file string, w work) *exec.Cmd {
 	if strings.HasPrefix(w.model, "resnet") || strings.HasPrefix(w.model, "mobilenet") {
 		w.tech += "+cl"
 	}
-	c := exec.Command("/usr/bin/python3", file, w.model, fmt.Sprint(w.threads), fmt.Sprint(w.batch), w.tech, fmt.Sprint(w.steps))
+	c := exec.Command("/usr/bin/python3", file, w.model, fmt.Sprint(w.threads), fmt.Sprint(w.batch), w.tech, fmt.Sprint(w.steps), w.device)
 	const libs = "/usr/lib/x86_64-linux-gnu"
 	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libs+"/openblas-openmp", "TCMALLOC_RELEASE_RATE=0",
 		"LD_PRELOAD="+libs+"/openblas-openmp/libblas.so.3:"+libs+"/libtcmalloc_minimal.so.4")

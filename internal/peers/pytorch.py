@@ -1,8 +1,9 @@
-"""A training step in PyTorch on the CPU: pytorch.py MODEL THREADS BATCH TECH STEPS
+"""A training step in PyTorch: pytorch.py MODEL THREADS BATCH TECH STEPS DEVICE
 
-MODEL: mlp resnet18 (stem for small images) resnet50 mobilenet_v2 gpt. TECH: none, or
+MODEL: mlp resnet18 (stem for small images) resnet50 mobilenet_v2 gpt gpt124m. TECH: none, or
 joined with +: cl (channels last), ckpt, accum (micro-batches of 16), bf16, nograd.
-Prints the median of a step in ms and the MiB of resident memory above the built model.
+Prints the median of a step in ms and the MiB above the built model: resident ones or, on
+a card, those that PyTorch's allocator has given out.
 """
 import contextlib
 import os
@@ -11,6 +12,7 @@ import sys
 import time
 
 MODEL, THREADS, B, TECH, STEPS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].split('+'), int(sys.argv[5])
+DEVICE = sys.argv[6]
 for v in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
     os.environ[v] = str(THREADS)
 import torch
@@ -30,7 +32,7 @@ class Block(nn.Module):
         B, T, C = x.shape; h = s.h
         q, k, v = s.qkv(s.l1(x)).view(B, T, 3, h, C // h).permute(2, 0, 3, 1, 4)
         a = (q @ k.transpose(-2, -1)) * (C // h) ** -0.5
-        a = a.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), float('-inf')).softmax(-1)
+        a = a.masked_fill(torch.ones(T, T, dtype=torch.bool, device=x.device).triu(1), float('-inf')).softmax(-1)
         x = x + s.proj((a @ v).transpose(1, 2).reshape(B, T, C))
         return x + s.fc2(F.gelu(s.fc1(s.l2(x))))
 class GPT(nn.Module):
@@ -38,7 +40,7 @@ class GPT(nn.Module):
         super().__init__(); s.te, s.pe = nn.Embedding(V, d), nn.Embedding(T, d)
         s.blocks = nn.ModuleList(Block(d, h) for _ in range(L)); s.ln, s.head = nn.LayerNorm(d), nn.Linear(d, V, bias=False)
     def forward(s, i, ck=None):
-        x = s.te(i) + s.pe(torch.arange(i.shape[1]))
+        x = s.te(i) + s.pe(torch.arange(i.shape[1], device=i.device))
         for b in s.blocks: x = ck(b, x) if ck else b(x)
         return s.head(s.ln(x)).flatten(0, 1)
 
@@ -57,6 +59,10 @@ if MODEL == 'mlp':
 elif MODEL == 'gpt':
     net = GPT()
     X, Y = torch.randint(256, (B, 128)), torch.randint(256, (B * 128,))
+elif MODEL == 'gpt124m':
+    net = GPT(L=12, d=768, h=12, T=1024, V=50257)
+    net.head.weight = net.te.weight
+    X, Y = torch.randint(50257, (B, 1024)), torch.randint(50257, (B * 1024,))
 else:
     import torchvision
     if MODEL == 'resnet18':
@@ -80,12 +86,13 @@ def blocks(x, n=net):
 
 
 call = net
-if MODEL == 'gpt':
+net, X, Y = net.to(DEVICE), X.to(DEVICE), Y.to(DEVICE)
+if MODEL.startswith('gpt'):
     call = lambda x: net(x, ck)
 elif ck:
     call = blocks
 opt = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
-amp = (lambda: torch.autocast('cpu', dtype=torch.bfloat16)) if 'bf16' in TECH else contextlib.nullcontext
+amp = (lambda: torch.autocast(DEVICE.split(':')[0], dtype=torch.bfloat16)) if 'bf16' in TECH else contextlib.nullcontext
 
 
 def train():
@@ -108,11 +115,16 @@ def infer():
 f = infer if 'nograd' in TECH else train
 open('/proc/self/clear_refs', 'w').write('5')
 base = status('VmRSS')
+if DEVICE != 'cpu':
+    held = torch.cuda.memory_allocated(DEVICE)
 for _ in range(2):
     f()
 times = []
 for _ in range(STEPS):
     t = time.perf_counter()
     f()
+    if DEVICE != 'cpu':
+        torch.cuda.synchronize(DEVICE)
     times.append(time.perf_counter() - t)
-print(f"{statistics.median(times) * 1e3:.3f} {status('VmHWM') - base:.1f}")
+mib = status('VmHWM') - base if DEVICE == 'cpu' else (torch.cuda.max_memory_allocated(DEVICE) - held) / 2**20
+print(f"{statistics.median(times) * 1e3:.3f} {mib:.1f}")

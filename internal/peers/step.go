@@ -24,6 +24,7 @@ type work struct {
 	threads, batch int
 	tech           string // none, or joined with +: ckpt, accum (micro-batches of 16), bf16, nograd
 	steps          int
+	device         string // cpu, or a card
 }
 
 func (w work) is(tech string) bool { return slices.Contains(strings.Split(w.tech, "+"), tech) }
@@ -35,28 +36,30 @@ type batch struct {
 	shape, target  []int // of one sample
 }
 
-func newBatch(n, classes int, shape ...int) batch {
+func pictures(n, classes int, shape ...int) batch {
 	size := n
 	for _, d := range shape {
 		size *= d
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	b := batch{shape: shape, labels: make([]int64, n)}
-	if len(shape) == 1 && shape[0] == 128 { // tokens
-		b.tokens, b.labels, b.target = make([]int64, size), make([]int64, size), shape
-		for i := range b.tokens {
-			b.tokens[i] = rng.Int64N(int64(classes))
-		}
-	} else {
-		b.pixels = make([]float32, size)
-		for i := range b.pixels {
-			b.pixels[i] = float32(rng.NormFloat64())
-		}
-	}
-	for i := range b.labels {
-		b.labels[i] = rng.Int64N(int64(classes))
+	b := batch{shape: shape, pixels: make([]float32, size), labels: below(rng, classes, n)}
+	for i := range b.pixels {
+		b.pixels[i] = float32(rng.NormFloat64())
 	}
 	return b
+}
+
+func text(n, vocabulary, tokens int) batch {
+	rng, shape := rand.New(rand.NewPCG(1, 2)), []int{tokens}
+	return batch{shape: shape, target: shape, tokens: below(rng, vocabulary, n*tokens), labels: below(rng, vocabulary, n*tokens)}
+}
+
+func below(rng *rand.Rand, limit, n int) []int64 {
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = rng.Int64N(int64(limit))
+	}
+	return v
 }
 
 // part uploads samples lo to hi.
@@ -76,17 +79,19 @@ func (b *batch) part(s *snug.Scope, lo, hi, of int) (x, y *snug.Tensor) {
 func (w work) build() (nn.Layer, batch, error) {
 	switch w.model {
 	case "mlp":
-		return models.NewMLP(784, 1024, 1024, 10), newBatch(w.batch, 10, 784), nil
+		return models.NewMLP(784, 1024, 1024, 10), pictures(w.batch, 10, 784), nil
 	case "resnet18":
 		c := models.DefaultResNet18()
 		c.Classes, c.SmallStem = 10, true
-		return models.NewResNet(c), newBatch(w.batch, 10, 3, 32, 32), nil
+		return models.NewResNet(c), pictures(w.batch, 10, 3, 32, 32), nil
 	case "resnet50":
-		return models.NewResNet(models.DefaultResNet50()), newBatch(w.batch, 1000, 3, 224, 224), nil
+		return models.NewResNet(models.DefaultResNet50()), pictures(w.batch, 1000, 3, 224, 224), nil
 	case "mobilenet_v2":
-		return models.NewMobileNetV2(models.DefaultMobileNetV2()), newBatch(w.batch, 1000, 3, 224, 224), nil
+		return models.NewMobileNetV2(models.DefaultMobileNetV2()), pictures(w.batch, 1000, 3, 224, 224), nil
 	case "gpt":
-		return models.NewGPT(models.GPTConfig{Vocabulary: 256, Context: 128, Width: 256, Heads: 8, Layers: 6}), newBatch(w.batch, 256, 128), nil
+		return models.NewGPT(models.GPTConfig{Vocabulary: 256, Context: 128, Width: 256, Heads: 8, Layers: 6}), text(w.batch, 256, 128), nil
+	case "gpt124m":
+		return models.NewGPT(models.GPTConfig{Vocabulary: 50257, Context: 1024, Width: 768, Heads: 12, Layers: 12, Tied: true}), text(w.batch, 50257, 1024), nil
 	}
 	return nil, batch{}, fmt.Errorf("no model %q", w.model)
 }
@@ -98,7 +103,7 @@ func (w work) run() (f figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	d, err := snug.Open("cpu", snug.Config{Threads: w.threads})
+	d, err := snug.Open(w.device, snug.Config{Threads: w.threads})
 	if err != nil {
 		return f, err
 	}
@@ -106,6 +111,7 @@ func (w work) run() (f figures, err error) {
 	if err := nn.Init(ctx, d, m, snug.NewRand(1)); err != nil {
 		return f, err
 	}
+	model := d.Memory().Stats().Allocated
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak begins here
 		return f, err
@@ -169,6 +175,9 @@ func (w work) run() (f figures, err error) {
 		}
 	}
 	slices.Sort(times)
+	if w.device != "cpu" {
+		return figures{float64(times[len(times)/2]) / 1e6, float64(d.Memory().Stats().Peak.Allocated-model) / (1 << 20)}, nil
+	}
 	peak, err := status("VmHWM:")
 	return figures{float64(times[len(times)/2]) / 1e6, peak - base}, err
 }
