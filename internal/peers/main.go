@@ -31,7 +31,7 @@ const packages = "python3-torch python3-torchvision libopenblas0-openmp libtcmal
 
 const intro = `# Speed
 
-` + "`make bench-peers` measures this page." + ` Both sides do the same work with the same number of threads, each time in a fresh process, in turns; a time is the median of a process's steps, and a row shows the median of the processes and of the ratios within one turn, with the least and the greatest ratio. MiB are resident memory above the built model, at the peak. PyTorch (Debian's 1.13) runs as it is fastest on a CPU: OpenBLAS with OpenMP, tcmalloc, channels last for convolutions. A ratio below 1 is in this project's favour.
+` + "`make bench-peers` measures and writes this page." + ` Both sides do the same work with the same number of threads, each time in a fresh process, in turns; a time is the median of a process's steps, and a row shows the median of the processes and of the ratios within one turn, with the least and the greatest ratio. MiB are resident memory above the built model, at the peak. PyTorch (Debian's 1.13) runs as it is fastest on a CPU: OpenBLAS with OpenMP, tcmalloc, channels last for convolutions. A ratio below 1 is in this project's favour.
 
 Measured %s on %s, %d threads, %s, %d turns.
 `
