@@ -12,7 +12,7 @@ import (
 type precision uint8
 
 const (
-	asIs       precision = iota // whatever they are: also of operations made outside
+	asIs       precision = iota // whatever they are: also of operations made outside, unless they say Low
 	low                         // products: the low type, whose sums are float32 all the same
 	full                        // what loses too much in 16 bits: float32
 	widest                      // operations of several inputs: the widest one's type

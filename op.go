@@ -25,6 +25,9 @@ type Op struct {
 	// who saves that result then holds no memory for it.
 	Remake  func(c *Call) *Tensor
 	InPlace bool // Forward writes its first input, and Apply returns that one
+	// Low has floats come in the low type under autocast, as products have; else they come
+	// as they are.
+	Low bool
 
 	precision precision // what autocast does to the inputs
 }
@@ -392,7 +395,11 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	f.op = true
 	ts := append(f.in[:0], given...) // where Forward may have them
 	s.now = w
-	s.cast(op.precision, ts)
+	p := op.precision
+	if op.Low {
+		p = low
+	}
+	s.cast(p, ts)
 	x := ts[0]
 	var y *Tensor
 	if s.err == nil {

@@ -11,7 +11,7 @@ import (
 // time.
 type LinearCrossEntropyConfig struct {
 	CrossEntropyConfig
-	ChunkBytes int64 `json:"chunk_bytes"` // of logits; one row at least
+	ChunkBytes int64 `json:"chunk_bytes"` // of logits, 16-bit ones with a float32 copy; one row at least
 }
 
 // DefaultLinearCrossEntropy has DefaultCrossEntropy's choices and 16 MiB of logits: with
@@ -38,18 +38,19 @@ func LinearCrossEntropy(x *snug.Tensor, weight, bias snug.Operand, target *snug.
 // to one dweight: the time of four products in place of three, and of the weight's way to
 // each chunk. The rows of dx have the bits that
 // the whole logits give; the loss, dweight and dbias are sums in another order, equal to
-// about the last digit. Where x is a 16-bit float, so are the logits, and dweight and dbias
-// are added up in float32.
+// about the last digit.
+//
+// Under autocast it is a product: x, weight and bias come in the low type, and the weight's
+// cast is the scope's only one. Where x is a 16-bit float, so are the logits, rounded as
+// those of Linear are; the loss is float32, and dweight and dbias are added up in float32
+// and rounded once, if the parameters are 16-bit, too.
 func (c LinearCrossEntropyConfig) Loss(x *snug.Tensor, weight, bias snug.Operand, target *snug.Tensor) (loss, count *snug.Tensor) {
 	s := x.Scope()
-	w := weight.In(s)
 	if c.ChunkBytes < 1 {
 		s.Fail("linear cross entropy", fmt.Errorf("%d bytes of logits at a time, 1 or more wanted", c.ChunkBytes))
 	}
-	classes := w.Dim(0)
-	f, weights, count := c.prepare(classes, target)
-	// Under autocast x may come in another type; the parameters decide.
-	in, names := []snug.Operand{x.Cast(w.DType()), w}, []string{"x", "weight"}
+	f, weights, count := c.prepare(weight.In(s).Dim(0), target)
+	in, names := []snug.Operand{x, weight}, []string{"x", "weight"}
 	if bias != nil {
 		in, names = append(in, bias), append(names, "bias")
 	}
@@ -57,25 +58,35 @@ func (c LinearCrossEntropyConfig) Loss(x *snug.Tensor, weight, bias snug.Operand
 	for _, w := range weights {
 		in, names = append(in, w), append(names, "class weight")
 	}
-	h := chunkedHead{f, max(1, int(c.ChunkBytes)/max(1, classes*w.DType().Size())), names}
+	h := chunkedHead{f, int(c.ChunkBytes), names}
 	return snug.Apply(&snug.Op{
 		Name:     "linear cross entropy",
+		Low:      true,
 		Shape:    h.shape,
 		Forward:  h.forward,
 		Backward: h.backward,
 	}, in...), count
 }
 
-// chunkedHead has the numbers of the cross entropy's kernels, how many rows there are
-// logits of at a time, and what the inputs are: x, weight, a bias that may be missing,
-// target, count, and weights of classes that may be missing.
+// chunkedHead has the numbers of the cross entropy's kernels, the bytes of a chunk, and what
+// the inputs are: x, weight, a bias that may be missing, target, count, and weights of
+// classes that may be missing.
 type chunkedHead struct {
 	f     []float64
-	chunk int
+	bytes int
 	names []string
 }
 
 func (h chunkedHead) target() int { return slices.Index(h.names, "target") }
+
+// chunk is how many rows there are logits of at a time.
+func (h chunkedHead) chunk(in []*snug.Tensor) int {
+	size := in[0].DType().Size()
+	if in[0].DType().Half() {
+		size += snug.Float32.Size()
+	}
+	return max(1, h.bytes/max(1, in[1].Dim(0)*size))
+}
 
 func (h chunkedHead) shape(in ...[]int) ([]int, error) {
 	x, w, target := in[0], in[1], in[h.target()]
@@ -89,10 +100,13 @@ func (h chunkedHead) shape(in ...[]int) ([]int, error) {
 }
 
 func (h chunkedHead) forward(c *snug.Call, in ...*snug.Tensor) *snug.Tensor {
-	rows, dtype, t := in[h.target()].Len(), wide(in[0]), h.target()
-	losses, lse := c.New(dtype, []int{(rows + h.chunk - 1) / h.chunk}), c.New(dtype, []int{rows})
+	if x, w := in[0].DType(), in[1].DType(); x != w {
+		c.Scope().Fail("linear cross entropy", fmt.Errorf("%w: x is %s and weight %s", snug.ErrDType, x, w))
+	}
+	rows, dtype, t, chunk := in[h.target()].Len(), wide(in[0]), h.target(), h.chunk(in)
+	losses, lse := c.New(dtype, []int{(rows + chunk - 1) / chunk}), c.New(dtype, []int{rows})
 	h.chunks(c, in, func(from, n int, logits, _, target *snug.Tensor) {
-		out := []*snug.Tensor{losses.Narrow(0, from/h.chunk, 1), lse.Narrow(0, from, n)}
+		out := []*snug.Tensor{losses.Narrow(0, from/chunk, 1), lse.Narrow(0, from, n)}
 		c.Launch("cross entropy", h.f, out, append([]*snug.Tensor{logits, target}, in[t+1:]...)...)
 	})
 	loss := losses.Sum() // each has been divided by the count
@@ -106,13 +120,13 @@ func (h chunkedHead) forward(c *snug.Call, in ...*snug.Tensor) *snug.Tensor {
 // chunks calls fn for rows from one on, n of them, with their logits, all in one memory,
 // and their parts of x and target. What fn makes is freed.
 func (h chunkedHead) chunks(c *snug.Call, in []*snug.Tensor, fn func(from, n int, logits, x, target *snug.Tensor)) {
-	t := h.target()
+	t, chunk := h.target(), h.chunk(in)
 	rows, classes, width := in[t].Len(), in[1].Dim(0), in[1].Dim(1)
 	x, wt, target := in[0].Reshape(rows, width), in[1].T(), in[t].Reshape(rows)
-	memory := c.New(x.DType(), []int{min(h.chunk, rows), classes})
-	for from := 0; from < rows; from += h.chunk {
+	memory := c.New(x.DType(), []int{min(chunk, rows), classes})
+	for from := 0; from < rows; from += chunk {
 		snug.Chain(x, func(x *snug.Tensor) *snug.Tensor {
-			n := min(h.chunk, rows-from)
+			n := min(chunk, rows-from)
 			logits, part := memory.Narrow(0, 0, n), x.Narrow(0, from, n)
 			c.Launch("matmul", nil, []*snug.Tensor{logits}, append([]*snug.Tensor{part, wt}, in[2:t]...)...)
 			fn(from, n, logits, part, target.Narrow(0, from, n))
@@ -152,11 +166,6 @@ func (h chunkedHead) backward(c *snug.Call, dy *snug.Tensor) []*snug.Tensor {
 	})
 	if d[0] != nil {
 		d[0] = d[0].Reshape(c.Shape(0)...)
-	}
-	for i := 1; i < t; i++ {
-		if d[i] != nil {
-			d[i] = d[i].Cast(in[i].DType())
-		}
 	}
 	return d
 }

@@ -9,10 +9,12 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optest"
+	"github.com/snug-ml/snug/optim"
 )
 
 // every is a cross entropy with all there is to it, over 5 classes.
@@ -129,6 +131,112 @@ func TestLinearCrossEntropyIsTheWholeOne(t *testing.T) {
 	}
 }
 
+// Under autocast it is the product that Linear is there, for parameters in float32 whatever
+// type x comes in: its loss and gradients are the whole head's but for rounding to 16 bits,
+// float32 ones, also with float16's losses scaled; and the weight is cast once.
+func TestLinearCrossEntropyUnderAutocast(t *testing.T) {
+	const rows, width, classes = 50, 24, 70
+	type head struct {
+		In  *nn.Linear
+		Out *nn.Linear
+	}
+	run := func(chunk int64, lossScale bool, o ...snug.Option) (v [][]float64, casts int64) {
+		d, m := open(t), &head{nn.NewLinear(width, width, false), nn.NewLinear(width, classes, true)}
+		if err := nn.Init(t.Context(), d, m, snug.NewRand(4)); err != nil {
+			t.Fatal(err)
+		}
+		sgd, err := optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var c optim.WindowConfig
+		if lossScale {
+			c.Scaler = amp.NewScaler(amp.DefaultScaler())
+		}
+		w := optim.NewWindow(sgd, c)
+		if err := d.Train(t.Context(), func(s *snug.Scope) error {
+			target := make([]int, rows)
+			for i := range target {
+				target[i] = (7*i + 3) % classes
+			}
+			x, y := snug.RandNormal(s, snug.Float32, rows, width), snug.Upload(s, target, rows)
+			h := m.In.Forward(x) // low
+			if lossScale {
+				h = h.Cast(snug.Float32)
+			}
+			var loss *snug.Tensor
+			if chunk == 0 {
+				loss = nn.CrossEntropy(m.Out.Forward(h), y)
+			} else {
+				c := nn.DefaultLinearCrossEntropy()
+				c.ChunkBytes = chunk
+				loss, _ = c.Loss(h, m.Out.Weight, m.Out.Bias, y)
+			}
+			if loss.DType() != snug.Float32 {
+				t.Error("a loss of", loss.DType())
+			}
+			casts = d.Memory().Stats().Categories[memory.Casts]
+			f, err := snug.Download[float64](loss)
+			v = append(v, f)
+			return errors.Join(err, w.Backward(loss, 1))
+		}, append(o, snug.Random(snug.NewRand(1)))...); err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range nn.Params(m) {
+			if p.DType() != snug.Float32 {
+				t.Error(name, p.DType())
+			}
+			before, err := snug.GetParam[float64](p)
+			if v = append(v, before); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r, err := w.Step(); err != nil || !r.Stepped {
+			t.Fatal(r, err)
+		}
+		i := 1
+		for _, p := range nn.Params(m) { // what a step of rate 1 takes away
+			after, err := snug.GetParam[float64](p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k := range after {
+				v[i][k] -= after[k]
+			}
+			i++
+		}
+		return v, casts
+	}
+	far := func(a, b []float64) float64 {
+		var diff, norm float64
+		for k, w := range b {
+			diff += (a[k] - w) * (a[k] - w)
+			norm += w * w
+		}
+		return math.Sqrt(diff / norm)
+	}
+	exact, _ := run(0, false)
+	for dtype, tol := range map[snug.DType]float64{snug.BFloat16: 1.0 / 64, snug.Float16: 1.0 / 512} {
+		o, scaled := amp.Autocast(dtype), dtype == snug.Float16
+		whole, wantCasts := run(0, scaled, o)
+		for _, chunk := range []int64{1, 8 * classes * 6, 1 << 20} {
+			got, casts := run(chunk, scaled, o)
+			if casts != wantCasts || casts == 0 {
+				t.Errorf("%s, %d bytes: %d bytes of casts, want %d", dtype, chunk, casts, wantCasts)
+			}
+			for i := range got {
+				if d, e := far(got[i], whole[i]), far(got[i], exact[i]); !(d <= tol) || !(e <= tol) || e == 0 {
+					t.Errorf("%s, %d bytes, value %d: %g from the whole one, %g from float32, at most %g wanted", dtype, chunk, i, d, e, tol)
+				}
+			}
+		}
+	}
+	off, _ := run(1<<20, false, amp.Autocast(snug.Float32))
+	if d := far(off[1], exact[1]); !(d <= 1e-6) {
+		t.Error("switched off it differs by", d)
+	}
+}
+
 // A row of dx has the whole one's bits.
 func TestLinearCrossEntropyInput(t *testing.T) {
 	run := func(loss func(x, w, y *snug.Tensor) *snug.Tensor) (v []float32) {
@@ -230,6 +338,18 @@ func TestLinearCrossEntropyRefuses(t *testing.T) {
 		if err == nil || c.err != nil && !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// Types differ where Linear's may not, either.
+func TestLinearCrossEntropyOfTwoTypes(t *testing.T) {
+	err := open(t).Train(t.Context(), func(s *snug.Scope) error {
+		x, w := snug.Zeros(s, snug.BFloat16, 2, 3), snug.Zeros(s, snug.Float32, 5, 3)
+		nn.LinearCrossEntropy(x, w, nil, snug.Zeros(s, snug.Int64, 2))
+		return nil
+	})
+	if !errors.Is(err, snug.ErrDType) || !strings.Contains(err.Error(), "linear cross entropy: ") {
+		t.Error(err)
 	}
 }
 
