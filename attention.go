@@ -14,6 +14,7 @@ func Attention(q, k, v Operand, causal bool) *Tensor {
 	return Apply(&Op{
 		Name:      "attention",
 		precision: low,
+		cost:      func(in [][]int, out []int) float64 { return costOfAttention(out, in[1][2], causal) },
 		Shape: func(in ...[]int) ([]int, error) {
 			q, k, v := in[0], in[1], in[2]
 			if len(q) != 4 || len(k) != 4 || !slices.Equal(k, v) || q[0] != k[0] || q[1] != k[1] || q[3] != k[3] || causal && q[2] != k[2] || k[2] == 0 && q[2] != 0 {
@@ -54,6 +55,7 @@ func (x *Tensor) SelfAttention(heads int, causal bool) *Tensor {
 	return Apply(&Op{
 		Name:      "self-attention",
 		precision: low,
+		cost:      func(in [][]int, out []int) float64 { return costOfAttention(out, in[0][1], causal) },
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
 			if len(x) != 3 || heads < 1 || x[2]%(3*heads) != 0 {
@@ -101,6 +103,15 @@ func (c *Call) attention(y *Tensor, in []*Tensor, causal bool) {
 
 func (c *Call) attentionBackward(d, in []*Tensor, y, dy *Tensor, causal bool) {
 	c.Launch("attention backward", causalNumber(causal), d, append(in, y, c.Saved("sums"), dy)...)
+}
+
+// costOfAttention is that of both products, over so many keys.
+func costOfAttention(out []int, keys int, causal bool) float64 {
+	n := 2 * float64(numel(out)) * float64(keys)
+	if causal {
+		n /= 2
+	}
+	return n
 }
 
 func causalNumber(causal bool) []float64 {

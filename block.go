@@ -16,7 +16,7 @@ type redo struct {
 	draws uint64
 	reads []*storage // from outside, in order
 	need  int        // of its steps, those that make what backward reads; see watch
-	kept  []kept     // results that the second run need not compute
+	kept  []*kept    // results that the second run need not compute
 	own   int        // the entry's saves before theirs
 }
 
@@ -27,7 +27,7 @@ type watch struct {
 	seen  []*Tensor  // the same, once each
 	ops   int        // begun, two steps each: casts of inputs, then Forward
 	need  int        // steps up to the last whose result backward reads, so far
-	kept  []kept     // by a policy
+	kept  []*kept    // by a policy
 	redo  *redo      // of the second run, which must read the same
 	args  []*storage // and its arguments, which may have been made again
 }
@@ -171,14 +171,10 @@ func (s *Scope) once(fn func(...*Tensor) []*Tensor, x []*Tensor, m mode) []*Tens
 		}
 	}
 	r.own = len(e.saved)
-	for _, k := range f.watch.kept {
-		if 2*k.number+1 < r.need && k.unchanged() {
-			r.kept, e.saved = append(r.kept, k), append(e.saved, k.saved...)
-		} else {
-			k.drop()
-		}
+	r.kept = f.watch.chosen(r.need, e)
+	for _, k := range r.kept {
+		e.saved = append(e.saved, k.saved...)
 	}
-	f.watch.kept = nil
 	for i, y := range ys {
 		if s.err == nil && y.st != nil && (y.h == nil || y.h.frame != f) {
 			ys[i] = s.own(y.alias()) // it was made outside

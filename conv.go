@@ -29,6 +29,7 @@ func (x *Tensor) Conv2D(w, bias Operand, c Conv2DConfig) *Tensor {
 	return Apply(&Op{
 		Name:      "conv2d",
 		precision: low,
+		cost:      func(in [][]int, out []int) float64 { return float64(numel(out)) * float64(numel(in[1][1:])) },
 		Shape:     c.shape,
 		Forward: func(call *Call, in ...*Tensor) *Tensor {
 			call.Save("x", in[0])

@@ -15,6 +15,7 @@ func (x *Tensor) ConvTranspose2D(w, bias Operand, c Conv2DConfig, outputPadding 
 	return Apply(&Op{
 		Name:      "conv transpose2d",
 		precision: low,
+		cost:      func(in [][]int, _ []int) float64 { return float64(numel(in[0])) * float64(numel(in[1][1:])) },
 		Shape:     shape,
 		Forward: func(call *Call, in ...*Tensor) *Tensor {
 			call.Save("x", in[0])

@@ -14,7 +14,7 @@ type policy func(op string, shape []int, dtype DType, bytes int64) bool
 // type and bytes; views and operations in place have none of their own. For package
 // checkpoint.
 func KeepResults(keep func(op string, shape []int, dtype DType, bytes int64) bool) Option {
-	o := Option{kind: "a checkpoint policy", set: func(m *mode) { m.keep = keep }}
+	o := Option{kind: "a checkpoint policy", set: func(m *mode) { m.keep, m.within = keep, nil }}
 	if keep == nil {
 		o.err = fmt.Errorf("a checkpoint policy without a function")
 	}
@@ -27,6 +27,11 @@ type kept struct {
 	number int // of the operation in the block
 	op     string
 	saved  []save // the result first
+
+	within *allowance // nil: it stays
+	bytes  int64
+	dear   float64 // what computing each of them costs
+	block  *entry  // once that has ended
 }
 
 // unchanged reports whether nothing has been written in place since.
@@ -45,14 +50,14 @@ func (k *kept) drop() {
 func (c *Call) forward(in []*Tensor) *Tensor {
 	s, op := c.s, c.e.op
 	c.from = s.serial
-	k := kept{op: op.Name}
 	var found *kept
+	number := 0
 	for f := s.frame; f != nil && !s.frame.up.op; f = f.up {
 		if w := f.watch; w != nil && w.redo != nil {
 			s.skip = s.skip || 2*w.ops-1 >= w.redo.need
 			found = w.redo.find(w.ops - 1)
 		} else if w != nil {
-			c.first, k.number = w, w.ops-1
+			c.first, number = w, w.ops-1
 		}
 	}
 	if s.skip || op.InPlace {
@@ -62,16 +67,61 @@ func (c *Call) forward(in []*Tensor) *Tensor {
 	if y == nil {
 		y = c.run(in)
 	}
-	keep := s.frame.mode.keep
-	if c.first == nil || keep == nil || s.err != nil || y.st == nil || y.st.id <= c.from || !keep(op.Name, y.Shape(), y.dtype, y.st.bytes) {
+	if c.first == nil || s.err != nil || y.st == nil || y.st.id <= c.from {
 		return y
 	}
+	k := c.keeps(y)
+	if k == nil {
+		return y
+	}
+	k.number = number
 	for _, v := range append([]save{y.save("result")}, c.made...) {
 		v.hold()
 		k.saved = append(k.saved, v)
 	}
 	c.first.kept = append(c.first.kept, k)
 	return y
+}
+
+// keeps is for a result that may be kept, as far as can be known yet; nil: it is not.
+func (c *Call) keeps(y *Tensor) *kept {
+	m, name := &c.s.frame.mode, c.e.op.Name
+	if m.within == nil {
+		if m.keep == nil || !m.keep(name, y.Shape(), y.dtype, y.st.bytes) {
+			return nil
+		}
+		return &kept{op: name}
+	}
+	if c.e.op.Remake != nil && !m.noRecipes { // nobody holds it
+		return nil
+	}
+	k := &kept{op: name, within: m.within, bytes: y.st.bytes}
+	for _, v := range c.made {
+		if v.st != y.st {
+			k.bytes += v.st.bytes
+		}
+	}
+	k.dear = c.e.cost(y.shape) / float64(max(1, k.bytes))
+	if _, ok := k.within.room(k); !ok {
+		return nil
+	}
+	return k
+}
+
+// chosen are those of a block's kept results that its second run, of so many steps, will
+// need, and for which there is room; the rest is dropped.
+func (w *watch) chosen(need int, block *entry) []*kept {
+	all := w.kept
+	w.kept = nil
+	dropped := map[*kept]bool{}
+	for _, k := range slices.SortedStableFunc(slices.Values(all), dearer) {
+		k.block = block
+		if 2*k.number+1 >= need || !k.unchanged() || k.within != nil && !k.within.admit(k) {
+			dropped[k] = true
+			k.drop()
+		}
+	}
+	return slices.DeleteFunc(all, func(k *kept) bool { return dropped[k] })
 }
 
 // run is Forward, of a user's operation perhaps.
@@ -89,8 +139,8 @@ func (c *Call) run(in []*Tensor) *Tensor {
 }
 
 func (r *redo) find(number int) *kept {
-	if i := slices.IndexFunc(r.kept, func(k kept) bool { return k.number == number }); i >= 0 {
-		return &r.kept[i]
+	if i := slices.IndexFunc(r.kept, func(k *kept) bool { return k.number == number }); i >= 0 {
+		return r.kept[i]
 	}
 	return nil
 }

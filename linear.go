@@ -17,6 +17,7 @@ func (x *Tensor) Linear(w, b Operand) *Tensor {
 var linear = Op{
 	Name:      "linear",
 	precision: low,
+	cost:      costOfRows,
 	Shape: func(in ...[]int) ([]int, error) {
 		x, w := in[0], in[1]
 		if len(w) != 2 || len(x) == 0 || x[len(x)-1] != w[1] {

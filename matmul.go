@@ -26,6 +26,7 @@ func (x *Tensor) MatMul(w Operand) *Tensor {
 var matmul = Op{
 	Name:      "matmul",
 	precision: low,
+	cost:      costOfRows,
 	Shape:     matmulShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		c.Save("x", in[0])

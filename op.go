@@ -29,7 +29,8 @@ type Op struct {
 	// as they are.
 	Low bool
 
-	precision precision // what autocast does to the inputs
+	precision precision                           // what autocast does to the inputs
+	cost      func(in [][]int, out []int) float64 // multiplications; nil: it is no product
 }
 
 // Call is one run of an operation.

@@ -52,6 +52,9 @@ func (e *entry) drop() {
 	}
 	clear(e.saved)
 	e.saved = nil
+	if e.redo != nil {
+		e.redo.forget()
+	}
 	e.dropGrads()
 }
 

@@ -40,6 +40,8 @@ func BenchmarkStep(b *testing.B) {
 		}{
 			{"plain", nil},
 			{"every", []snug.Option{checkpoint.Every(1)}},
+			{"budget12", []snug.Option{checkpoint.Every(1), checkpoint.Budget(12 << 20)}},
+			{"budget24", []snug.Option{checkpoint.Every(1), checkpoint.Budget(24 << 20)}},
 			{"products", []snug.Option{checkpoint.Every(1), checkpoint.Products()}},
 		} {
 			b.Run(m.name+"/"+c.name, func(b *testing.B) {

@@ -23,22 +23,26 @@
 // With a Policy a recomputed block also holds results of operations that are dear to
 // compute, and the second run takes those:
 //
-//	dev.Train(ctx, step, checkpoint.Every(1), checkpoint.Products())
+//	dev.Train(ctx, step, checkpoint.Every(1), checkpoint.Budget(24<<20))  // the dearest, up to so many bytes
+//	dev.Train(ctx, step, checkpoint.Every(1), checkpoint.Products())      // by what they are
 //
 // Held are the result and what the operation itself saved of its own making, such as
 // attention's sums; its inputs are made again. They count as activations and are offloaded
 // like others.
 //
-// A GPT of 6 layers, width 256 and dropout, on 8 sequences of 128 tokens (BenchmarkStep; a
-// CPU with AVX2):
+// A GPT of 6 layers and width 256, on 8 sequences of 128 tokens (BenchmarkStep; two threads
+// of a CPU with AVX-512, medians of three, which moved by 8 %):
 //
-//	                              peak of a step   CPU time
-//	plain                         170 MB           1
-//	Every(1)                      102 MB           1.2 to 1.3
-//	Every(1), Products()          139 MB           1.04 to 1.06
+//	                              activations   peak of a step   CPU time
+//	plain                         64 MB         133 MB           1
+//	Every(1)                      12 MB         96 MB            1.25
+//	Every(1), Budget(12<<20)      26 MB         105 MB           1.21
+//	Every(1), Budget(24<<20)      40 MB         115 MB           1.19
+//	Every(1), Products()          64 MB         133 MB           1.02
 //
-// Where a model's cheap results are recipes anyway, as those of batch norm with ReLU in
-// nn/models are, keeping products gives back all that Every saved: a ResNet-18 then peaks
-// at 232 MB, with Every(1) alone at 208 MB, and plainly at 220 MB. Report shows such things
-// before they are believed in.
+// Where a model's cheap results are recipes anyway, as those of layer norm and GELU here and
+// of batch norm with ReLU in a ResNet are, keeping all products gives back all that Every
+// saved, and more: beside them there are the arguments. A ResNet-18 peaks at 238 MB with
+// Products, with Every(1) alone at 207 MB, with 12 MiB kept at 213 MB, and plainly at 221
+// MB. Report shows such things before they are believed in.
 package checkpoint

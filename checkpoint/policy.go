@@ -18,6 +18,17 @@ func Policy(keep func(op string, shape []int, dtype snug.DType, bytes int64) boo
 	return snug.KeepResults(keep)
 }
 
+// Budget is the Policy that holds as many bytes as it is given, of all Blocks inside
+// together: those of the results that are the dearest to compute by the byte. 0 holds
+// nothing; with enough the second run makes nothing again but recipes, which nobody holds.
+//
+// What is dear is counted, not timed, so that a dry run and every machine choose the same: a
+// product, convolution or attention is as dear as its multiplications, and for what else
+// there is each element read or written counts as 16. While a Block runs first it may hold
+// all its results; at its end those stay that are dearer than what other Blocks hold, which
+// is dropped where room is wanted.
+func Budget(bytes int64) snug.Option { return snug.KeepWithin(bytes) }
+
 // Keep is the Policy for the operations of these names: Keep("conv2d", "linear").
 func Keep(ops ...string) snug.Option {
 	return Policy(func(op string, _ []int, _ snug.DType, _ int64) bool { return slices.Contains(ops, op) })

@@ -35,6 +35,8 @@ func TestPoliciesOnModels(t *testing.T) {
 		{"by size", []snug.Option{checkpoint.Every(2), large}},
 		{"everything", []snug.Option{checkpoint.Every(1), everything}},
 		{"products, offload", []snug.Option{checkpoint.Every(1), checkpoint.Products(), away}},
+		{"budget", []snug.Option{checkpoint.Every(1), checkpoint.Budget(16 << 10)}},
+		{"budget, offload", []snug.Option{checkpoint.Every(1), checkpoint.Budget(10 << 10), away}},
 		{"everything, offload", []snug.Option{checkpoint.Every(1), everything, away}},
 	}
 	if testing.Short() {
@@ -318,6 +320,7 @@ func TestEveryAllocationOfAPolicyMayFail(t *testing.T) {
 	for _, o := range [][]snug.Option{
 		{checkpoint.Every(1), checkpoint.Products()},
 		{checkpoint.Every(1), everything, away},
+		{checkpoint.Every(1), checkpoint.Budget(10 << 10), away},
 	} {
 		want := newTrained(t, testdevice.Name, newGPT(0.2), tokens(2), o...)
 		right, _ := want.run(t, 2)

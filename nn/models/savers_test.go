@@ -41,6 +41,8 @@ var savers = []saver{
 	{name: "checkpoint", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(1)}},
 	{name: "checkpoint every 2nd", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(2)}},
 	{name: "checkpoint, products kept", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(1), "keep": checkpoint.Products()}},
+	{name: "checkpoint, 8 KiB kept", exact: true, options: map[string]snug.Option{"recompute": checkpoint.Every(1), "keep": checkpoint.Budget(8 << 10)}},
+	{name: "recipes off", exact: true, options: map[string]snug.Option{"recipes": snug.NoRecipes()}},
 	{name: "offload", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1})}},
 	{name: "offload to a file", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1, Dir: os.TempDir()})}},
 	{name: "state on the host", exact: true, place: func(d *snug.Device, _ any) error { offload.State(d, offload.OnHost); return nil }},
