@@ -42,11 +42,9 @@ type Scope struct {
 	guests    []*storage // values of parameters on the host, that were brought
 	rescuer   func() int64
 	torn      bool // a parameter was updated inside
-	behind    int  // calls of the last place, before its user
 	launching *launch
 
 	sites     slab[site]
-	pcs       slab[uintptr]
 	entries   slab[entry]
 	slots     slab[slot]
 	slotLists slab[*slot]
