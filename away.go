@@ -3,6 +3,8 @@ package snug
 import (
 	"fmt"
 	"iter"
+	"slices"
+	"sync/atomic"
 
 	"github.com/snug-ml/snug/memory"
 )
@@ -25,6 +27,60 @@ func (st *storage) category() memory.Category {
 // guest is what a scope has of a value on the host.
 func (st *storage) guest() *storage {
 	return (&storage{dev: st.dev, away: st.away, home: st.hold(), bytes: st.bytes, at: st.at, version: st.version, writer: st.writer, fixed: true}).hold()
+}
+
+// route is where a parameter on the host stands among those that forward reads: which one it
+// is, and which one came after it the last time.
+type route struct {
+	p    *Param
+	then atomic.Pointer[Param]
+}
+
+// follow notes that a parameter has come to be used, and begins the way of those that came
+// after it the last time, as far as there is room. In the second run of a block that is for
+// the block's own.
+func (s *Scope) follow(st *storage, ahead bool) error {
+	r := st.home.route
+	if s.rerun == nil {
+		if s.visited != nil {
+			s.visited.then.Store(r.p)
+		}
+		s.visited = r
+	}
+	if st.been = true; !ahead {
+		s.front = r.then.Load()
+	}
+	for p := s.front; p != nil; p = s.front {
+		next := s.guest(p)
+		if next == nil || next.mem != nil || next.been && s.rerun == nil {
+			s.front = nil
+		} else if on, err := s.come(next); on && err == nil {
+			s.front = next.home.route.then.Load()
+		} else {
+			return err
+		}
+	}
+	return nil
+}
+
+// guest is what s has of a parameter on the host, nil where that has left it.
+func (s *Scope) guest(p *Param) *storage {
+	if e := s.rerun; e != nil && !slices.ContainsFunc(e.in, func(l *slot) bool { return l != nil && l.param == p }) {
+		return nil
+	}
+	t := s.params[p]
+	if t == nil {
+		t = s.blank(p.dtype, p.shape)
+		if p.enter(s, t) != nil {
+			return nil
+		}
+		s.params[p] = t
+		s.order = append(s.order, p)
+	}
+	if t.st == nil || t.st.home == nil {
+		return nil
+	}
+	return t.st
 }
 
 // sendHome frees what was brought for parameters since n.
@@ -97,7 +153,7 @@ func ToHost(ps iter.Seq2[string, *Param]) (err error) {
 // fixed is a new storage for p's value, on the device or on the host.
 func (d *Device) fixed(p *Param, away bool) (*storage, error) {
 	at := d.here("init", p)
-	st := &storage{dev: d, bytes: p.bytes(), at: at, fixed: true}
+	st := &storage{dev: d, bytes: p.bytes(), at: at, fixed: true, route: &route{p: p}}
 	r := memory.Request{Bytes: st.bytes, Category: p.cat, Owner: at}
 	var err error
 	if away {

@@ -128,6 +128,9 @@ func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
 	guests := len(s.guests)
 	away := m.offload
 	m.offload = nil // only the outermost one moves what it saved
+	if away != nil {
+		s.traffic.ahead = away.ahead
+	}
 	mark := len(s.tape)
 	var ys []*Tensor
 	if chosen := outer.recompute.next() || m.here; chosen && m.record && s.ok("block") {
@@ -217,13 +220,14 @@ func (s *Scope) again(e *entry, b *backward) {
 		m.recompute = &chooser{choose: m.recompute.choose}
 	}
 	mark := len(s.tape)
-	draws, cat, layers := s.draws, s.cat, s.layers
+	draws, cat, layers, outer := s.draws, s.cat, s.layers, s.rerun
 	s.draws, s.cat, s.layers, s.walking = r.draws, memory.Activations, []any{e.site.layer}, nil
+	s.rerun, s.front = e, nil
 	s.replaying++
 	f := s.push(m)
 	f.watch = &watch{from: s.serial + 1, redo: r, args: sts}
 	ys := s.made("block", r.fn(args...))
-	s.draws, s.cat, s.layers, s.walking = draws, cat, layers, e
+	s.draws, s.cat, s.layers, s.walking, s.rerun = draws, cat, layers, e, outer
 	if len(f.watch.reads) != len(r.reads) || len(ys) != len(e.out) {
 		s.fail(e.site, errOtherReads)
 	}

@@ -143,6 +143,9 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 	}
 	s := &Scope{ctx: ctx, dev: d, params: map[*Param]*Tensor{}, cat: memory.Activations}
 	s.rescuer = s.rescue
+	if m.offload != nil {
+		s.traffic.ahead = m.offload.ahead
+	}
 	if m.rand != nil {
 		if s.tick, err = m.rand.take(); err != nil {
 			return fmt.Errorf("%s: %w", name, err)

@@ -134,7 +134,6 @@ func (t *traffic) clear() (bytes int64) {
 
 // offload sends what these entries saved to the host, but no parameter and no result.
 func (s *Scope) offload(tape []*entry, o *offloading, results []*Tensor) error {
-	s.traffic.ahead = o.ahead
 	tier := s.dev.host
 	if o.dir != "" {
 		var err error
@@ -197,7 +196,8 @@ func (s *Scope) fetch(st *storage) error {
 	if !st.absent() && st.move == nil {
 		return nil
 	}
-	if st.move == nil {
+	ahead := st.move != nil
+	if !ahead {
 		b, err := s.block(st.bytes, st.category(), st.at)
 		if err != nil {
 			return err
@@ -205,13 +205,19 @@ func (s *Scope) fetch(st *storage) error {
 		st.mem = b
 		s.traffic.start(st, false)
 	}
+	if err := st.move.end(true); err != nil {
+		return err
+	}
 	if st.home != nil {
 		s.guests = append(s.guests, st)
 	}
-	if err := st.move.end(true); err != nil || s.walking == nil {
-		return err
+	switch {
+	case s.walking != nil:
+		return s.prefetch()
+	case st.home != nil:
+		return s.follow(st, ahead)
 	}
-	return s.prefetch()
+	return nil
 }
 
 // prefetch begins the way back of what the next entries of backward need, as far as there
@@ -238,16 +244,24 @@ func (s *Scope) bring(saved []save) (on bool, err error) {
 		case st.move != nil:
 			st.move.out = false // it stays
 		case st.absent():
-			if on, err := s.traffic.room(st.bytes); !on || err != nil {
+			if on, err := s.come(st); !on || err != nil {
 				return on, err
 			}
-			b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: st.category(), Owner: st.at})
-			if err != nil {
-				return false, nil // there may be enough when it is used
-			}
-			st.mem = b
-			s.traffic.start(st, false)
 		}
 	}
+	return true, nil
+}
+
+// come begins st's way to the device, if there is room.
+func (s *Scope) come(st *storage) (on bool, err error) {
+	if on, err := s.traffic.room(st.bytes); !on || err != nil {
+		return on, err
+	}
+	b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: st.category(), Owner: st.at})
+	if err != nil {
+		return false, nil // there may be enough when it is used
+	}
+	st.mem = b
+	s.traffic.start(st, false)
 	return true, nil
 }

@@ -533,3 +533,94 @@ func TestOffloadParamsUpdated(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// From the second time on, parameters come before the Block that reads them, as far as there
+// is room: in forward, in inference, and in the second run of a recomputed Block.
+func TestOffloadParamsAhead(t *testing.T) {
+	type chain struct{ Layers []*nn.Linear }
+	for _, c := range []struct {
+		name  string
+		ahead int64
+		train bool
+		opts  []snug.Option
+		want  [2][]int64 // layers on the device while each runs, the first time and then
+	}{
+		{"waiting", 0, false, nil, [2][]int64{{1, 1, 1, 1}, {1, 1, 1, 1}}},
+		{"one ahead", 5 << 10, false, nil, [2][]int64{{1, 1, 1, 1}, {2, 2, 2, 1}}},
+		{"all", 1 << 20, false, nil, [2][]int64{{1, 1, 1, 1}, {4, 3, 2, 1}}},
+		{"training", 5 << 10, true, nil, [2][]int64{{1, 1, 1, 1}, {2, 2, 2, 1}}},
+		// Its second run comes when all have been read once, and is for its own layers.
+		{"recomputed", 5 << 10, true, []snug.Option{checkpoint.Every(1)}, [2][]int64{{1, 1, 1, 1, 2, 2, 2, 1}, {2, 2, 2, 1, 2, 2, 2, 1}}},
+	} {
+		var got [2][2][]int64
+		for i, device := range []string{testdevice.Dry, testdevice.Name} {
+			d, err := snug.Open(device, snug.Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := &chain{}
+			for range 4 {
+				m.Layers = append(m.Layers, nn.NewLinear(32, 32, false))
+			}
+			if err := errors.Join(offload.Params(nn.Params(m)), nn.Init(bg, d, m, snug.NewRand(1))); err != nil {
+				t.Fatal(err)
+			}
+			host := d.Host().Stats().Allocated
+			var values [2][]float32
+			for k := range 2 {
+				if err := optim.Zero(nn.Params(m)); err != nil {
+					t.Fatal(err)
+				}
+				start := d.Infer
+				if c.train {
+					start = d.Train
+				}
+				if err := start(bg, func(s *snug.Scope) (err error) {
+					y := ramp(s, 4, 32)
+					run := func(l *nn.Linear) func(x *snug.Tensor) *snug.Tensor {
+						return func(x *snug.Tensor) *snug.Tensor {
+							x = l.Forward(x)
+							got[i][k] = append(got[i][k], d.Memory().Stats().Categories[memory.Parameters]/(32*32*4))
+							return x.Tanh()
+						}
+					}
+					if len(c.opts) > 0 { // one Block around all
+						y = snug.Block(func(x *snug.Tensor) *snug.Tensor {
+							for _, l := range m.Layers {
+								x = snug.Block(run(l), x)
+							}
+							return x
+						}, y)
+					} else {
+						for _, l := range m.Layers {
+							y = snug.Block(run(l), y)
+						}
+					}
+					if device == testdevice.Name {
+						if values[k], err = snug.Download[float32](y); err != nil {
+							return err
+						}
+					}
+					if !c.train {
+						return nil
+					}
+					return y.Sum().Backward()
+				}, append(c.opts, offload.Activations(offload.Config{MinBytes: 1 << 40, AheadBytes: c.ahead}))...); err != nil {
+					t.Fatal(c.name, err)
+				}
+				if n := d.Memory().Stats().Categories[memory.Parameters]; n != 0 || d.Host().Stats().Allocated != host {
+					t.Errorf("%s: %d bytes of parameters stay", c.name, n)
+				}
+				if want := c.want[k]; !slices.Equal(got[i][k], want) {
+					t.Errorf("%s on %s, run %d: %v layers on the device, want %v", c.name, device, k, got[i][k], want)
+				}
+			}
+			if !slices.Equal(values[0], values[1]) {
+				t.Errorf("%s: other bits", c.name)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

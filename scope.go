@@ -34,12 +34,15 @@ type Scope struct {
 	marks     []*Mark             // told before buffers change
 	onSuccess []func()
 	skip      bool   // nothing is computed: a second run is past what backward reads
+	rerun     *entry // the recomputed block whose second run is under way
 	replaying int    // recomputed blocks under way: effects took place in the first run
 	walking   *entry // whose backward runs
 	now       *site  // the operation under way
 	asked     int64  // of the device's memory, last
 	traffic   traffic
 	guests    []*storage // values of parameters on the host, that were brought
+	visited   *route     // the latest of them
+	front     *Param     // the next to be brought ahead
 	rescuer   func() int64
 	torn      bool // a parameter was updated inside
 	launching *launch

@@ -18,6 +18,8 @@ type storage struct {
 	away    *memory.Block // on the host, in tier
 	tier    *memory.Pool
 	home    *storage // a parameter's value on the host, whose away this one shares
+	route   *route   // of such a value
+	been    bool     // a guest has been used in this scope
 	move    *move    // there are both, and a copy between them may be under way
 	bytes   int64
 	refs    atomic.Int32

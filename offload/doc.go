@@ -42,9 +42,16 @@
 // and is freed there when the innermost Block around has ended: in backward, after the
 // operation, or recomputed Block, that reads it. What is read outside of any Block stays
 // until the scope ends. Under autocast a cast is made at each use, and again in backward,
-// in place of one a scope. In backward AheadBytes, if Activations are on, are for
-// parameters, too; in forward each is waited for. Gradients stay on the device, buffers
-// too. Step updates values on the host like states.
+// in place of one a scope. Buffers stay on the device. Step updates values on the host like
+// states.
+//
+// AheadBytes of Activations are for parameters, too: in backward, and in forward from the
+// second time on, when it is known which one comes after which. While a Block computes, the
+// parameters of the next ones come. A MinBytes that nothing reaches has parameters fetched
+// ahead and leaves activations where they are; so also for inference with a model that is
+// larger than the device:
+//
+//	dev.Infer(ctx, answer, offload.Activations(offload.Config{MinBytes: math.MaxInt64, AheadBytes: 64 << 20}))
 //
 // # Costs
 //
@@ -57,6 +64,5 @@
 // Pinned memory and copies by a device's own engine: they come with the CUDA backend, where
 // the room of AheadBytes is to be a ring of pinned buffers. On the CPU both memories are
 // one, so offloading saves a device's limit and no more; but a file's pages the system
-// can write out. Fetching ahead in forward, gradients on the host, and state or parameters
-// in a file.
+// can write out. Gradients on the host, and state or parameters in a file.
 package offload

@@ -47,6 +47,8 @@ var savers = []saver{
 	{name: "offload to a file", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1, Dir: os.TempDir()})}},
 	{name: "state on the host", exact: true, place: func(d *snug.Device, _ any) error { offload.State(d, offload.OnHost); return nil }},
 	{name: "parameters on the host", exact: true, place: func(_ *snug.Device, m any) error { return offload.Params(nn.Params(m)) }},
+	{name: "parameters on the host, ahead", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1 << 40, AheadBytes: 4 << 10})},
+		place: func(_ *snug.Device, m any) error { return offload.Params(nn.Params(m)) }},
 	{name: "backward step", exact: true, inside: true},
 	{name: "one thread", exact: true, config: func(c *snug.Config) { c.Threads = 1 }},
 	{name: "accumulate 2", micro: 2, bound: 0.05},
