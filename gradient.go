@@ -2,9 +2,7 @@ package snug
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"math"
 
 	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/memory"
@@ -122,43 +120,6 @@ func (p *Param) Ready() error {
 	return p.alone(func() error { return nil })
 }
 
-// Update runs a kernel over [value, states...] in place, with the gradient as input. It
-// is what optimizers are made of; it allocates no more than the kernel's workspace. key is
-// for kernels that draw.
-func (p *Param) Update(kernel string, key [3]uint64, f []float64, states ...*Param) error {
-	if p.incomplete {
-		return p.refuse(true)
-	}
-	return p.alone(func() error {
-		if p.updater != nil {
-			p.updater.torn = true
-		}
-		p.st.version++
-		p.st.writer = p.dev.here(kernel, p)
-		a := &driver.Args{F: f, Key: key, In: []driver.Array{p.array(p.grad)}}
-		onHost := p.updatesOnHost(states)
-		if k, err := driver.Find(kernel, firstType(a), p.dev.backend); err == nil && k.Scaled && !onHost {
-			a.Scale = p.due
-		} else if err := p.settle(); err != nil {
-			return err
-		}
-		if onHost {
-			a.Out = []driver.Array{p.array(p.st)}
-			on := []*storage{p.st}
-			for _, q := range states {
-				a.Out, on = append(a.Out, q.array(q.st)), append(on, q.st)
-			}
-			return p.launchOnHost(kernel, a, append(on, p.grad)...)
-		}
-		at, back, err := p.dev.stage.bring(states)
-		a.Out = append([]driver.Array{p.array(p.st)}, at...)
-		if err == nil {
-			err = p.launch(kernel, a)
-		}
-		return errors.Join(err, back())
-	})
-}
-
 // ScaleGrad multiplies the gradient. That waits for who reads it: most steps of optimizers
 // do it on the way.
 func (p *Param) ScaleGrad(by float64) error {
@@ -198,39 +159,33 @@ func (p *Param) UpdateGrad(kernel string, f ...float64) error {
 
 // GradNorm waits; not finite if an element is not. A dry run has 0.
 func (p *Param) GradNorm() (float64, error) {
-	var out [1]float64
-	one := driver.Array{Type: Float64, Shape: []int{1}, Strides: []int{1}, Data: driver.Bytes(out[:])}
-	err := p.alone(func() error {
-		if err := p.settle(); err != nil {
-			return err
-		}
-		sum := one
-		if p.dev.apart { // its kernels write to its own memory
-			b, err := p.dev.mem.Alloc(memory.Request{Bytes: 8, Category: memory.Workspace, Owner: p.dev.here("square sum", p)})
-			if err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-			defer p.dev.mem.Free(b)
-			sum.Data = b.Bytes()
-		}
-		if err := p.launch("square sum", &driver.Args{Out: []driver.Array{sum}, In: []driver.Array{p.array(p.grad)}}); err != nil || p.dev.card == nil {
-			return err
-		}
-		return p.dev.card.Download(one.Data, sum.Data)
-	})
-	return math.Sqrt(out[0]), err
+	n, err := GradNorms([]*Param{p})
+	return n[0], err
 }
 
 func (p *Param) launch(kernel string, a *driver.Args) error {
-	k, err := driver.Find(kernel, firstType(a), p.dev.backend)
+	k, err := p.kernel(kernel, a)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %w", p.name, ErrDType, err)
+		return err
 	}
-	return p.dev.launch(k, a, func(bytes int64) ([]byte, func(), error) {
+	return p.dev.launch(k, a, p.workspace(kernel))
+}
+
+func (p *Param) kernel(name string, a *driver.Args) (driver.Kernel, error) {
+	k, err := driver.Find(name, firstType(a), p.dev.backend)
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %w", p.name, ErrDType, err)
+	}
+	return k, err
+}
+
+// workspace allocates what a kernel over p works in.
+func (p *Param) workspace(kernel string) func(bytes int64) ([]byte, func(), error) {
+	return func(bytes int64) ([]byte, func(), error) {
 		b, err := p.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: memory.Workspace, Owner: p.dev.here(kernel, p)})
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		return b.Bytes(), func() { p.dev.mem.Free(b) }, nil
-	})
+	}
 }

@@ -240,8 +240,16 @@ func (p *Param) leave(s *Scope) {
 func (p *Param) alone(fn func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.unused(); err != nil {
+		return err
+	}
+	return fn()
+}
+
+// unused reports an open scope that reads p, which is locked.
+func (p *Param) unused() error {
 	if p.users > 1 || p.users == 1 && p.updater == nil {
 		return fmt.Errorf("%s: %w by an open scope", p.name, ErrInUse)
 	}
-	return fn()
+	return nil
 }

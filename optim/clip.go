@@ -49,17 +49,21 @@ func gradNorm(ps iter.Seq2[string, *snug.Param]) (norm float64, bad string, err 
 	if err := ready(ps); err != nil {
 		return math.NaN(), "", err
 	}
-	var sum float64
+	var names []string
+	var with []*snug.Param
 	for name, p := range ps {
-		if !p.HasGrad() {
-			continue
+		if p.HasGrad() {
+			names, with = append(names, name), append(with, p)
 		}
-		n, err := p.GradNorm()
-		if err != nil {
-			return math.NaN(), "", err
-		}
+	}
+	norms, err := snug.GradNorms(with)
+	if err != nil {
+		return math.NaN(), "", err
+	}
+	var sum float64
+	for i, n := range norms {
 		if bad == "" && !finite(n) {
-			bad = name
+			bad = names[i]
 		}
 		sum += n * n
 	}

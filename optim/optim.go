@@ -239,13 +239,14 @@ func (o *base) Step() error {
 		return fmt.Errorf("step: %w", err)
 	}
 	o.begin()
+	us := make([]snug.Update, 0, len(o.params))
 	for _, n := range o.params {
-		if !n.p.HasGrad() {
-			continue
+		if n.p.HasGrad() {
+			us = append(us, o.update(n))
 		}
-		if err := o.one(n.p); err != nil {
-			return fmt.Errorf("step: %w", err)
-		}
+	}
+	if err := o.apply(us); err != nil {
+		return fmt.Errorf("step: %w", err)
 	}
 	return nil
 }
@@ -254,16 +255,26 @@ func (o *base) Step() error {
 func (o *base) begin()  { o.steps++ }
 func (o *base) cancel() { o.steps-- }
 
-func (o *base) one(p *snug.Param) error {
-	n := o.of[p]
+func (o *base) one(p *snug.Param) error { return o.apply([]snug.Update{o.update(o.of[p])}) }
+
+func (o *base) update(n *named) snug.Update {
 	more := n.states
-	if s := o.scratch[p.Device()]; s != nil {
+	if s := o.scratch[n.p.Device()]; s != nil {
 		more = append(slices.Clip(more), s)
 	}
-	if err := p.Update(n.kernel, o.rounding.key(n.name, o.steps), o.args(o, n.lr*o.factor, n.decay), more...); err != nil {
+	return snug.Update{Param: n.p, Kernel: n.kernel, Key: o.rounding.key(n.name, o.steps), F: o.args(o, n.lr*o.factor, n.decay), States: more}
+}
+
+func (o *base) apply(us []snug.Update) error {
+	if err := snug.Updates(us); err != nil {
 		return err
 	}
-	return p.Zero()
+	for _, u := range us {
+		if err := u.Param.Zero(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wrap keeps a nil *base from becoming an Optimizer that is not nil.

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -118,11 +119,42 @@ func (g *agreement) on(backend, name string, a driver.Args) []driver.Array {
 	g.t.Helper()
 	g.used = 0
 	away := backend == "cuda"
+	k, b := g.put(backend, name, a, away)
+	k.Run(b)
+	return g.back(b, away)
+}
+
+// together runs a kernel over all at once, and compares with each alone, in bits.
+func (g *agreement) together(name string, as ...driver.Args) {
+	g.t.Helper()
+	var alone [][]driver.Array
+	for _, a := range as {
+		alone = append(alone, g.on(backend, name, a))
+	}
+	g.used = 0
+	var k driver.Kernel
+	all := make([]*driver.Args, len(as))
+	for i, a := range as {
+		k, all[i] = g.put(backend, name, a, true)
+	}
+	k.Group(all)
+	for i, a := range all {
+		for j, got := range g.back(a, true) {
+			if !bytes.Equal(got.Data, alone[i][j].Data) {
+				g.t.Errorf("%s of %s, number %d of %d: other bits of output %d than alone", name, describe(as[i].In), i, len(as), j)
+			}
+		}
+	}
+}
+
+// put finds a kernel, and takes its arguments to where it runs.
+func (g *agreement) put(backend, name string, a driver.Args, away bool) (driver.Kernel, *driver.Args) {
+	g.t.Helper()
 	k, err := driver.Find(name, firstType(&a), backend)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	b := driver.Args{F: a.F, Key: a.Key, Threads: 2}
+	b := driver.Args{F: a.F, Key: a.Key, Scale: a.Scale, Threads: 2}
 	for _, x := range a.Out {
 		b.Out = append(b.Out, g.clone(x, away))
 	}
@@ -142,7 +174,12 @@ func (g *agreement) on(backend, name string, a driver.Args) []driver.Array {
 	if b.Work = make([]byte, work); away {
 		b.Work, b.Queue = g.take(work), g.queue
 	}
-	k.Run(&b)
+	return k, &b
+}
+
+// back is what a kernel has put out, on the host.
+func (g *agreement) back(b *driver.Args, away bool) []driver.Array {
+	g.t.Helper()
 	if b.Err != nil {
 		g.t.Fatal(b.Err)
 	}

@@ -61,17 +61,52 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
+// More parameters than one launch has room for, of several rates, with those of no elements
+// and of no multiple of 16 bytes among them.
+func TestManyAtOnce(t *testing.T) {
+	g := newAgreement(t)
+	positive := func() float64 { return 0.1 + math.Abs(g.rnd.NormFloat64()) }
+	lengths := []int{0, 1, 5, 4096, 4097, 20000, 300}
+	for _, dtype := range floats {
+		var steps, sums []driver.Args
+		for i := range 130 {
+			shape := []int{lengths[i%len(lengths)]}
+			state := driver.BFloat16
+			if i%3 == 0 {
+				state = map[bool]driver.DType{false: driver.Float32, true: driver.Float64}[dtype == driver.Float64]
+			}
+			x := g.array(dtype, shape, nil)
+			if i%5 == 0 {
+				x = g.shifted(dtype, shape[0], nil)
+			}
+			steps = append(steps, driver.Args{
+				F: []float64{0.1 * float64(1+i%2), 0.01, 0.9, 0.99, 1e-8, 0.1, 0.01, 0.02}, Scale: 0.3, Key: [3]uint64{uint64(i), 6}, In: []driver.Array{x},
+				Out: []driver.Array{g.array(dtype, shape, nil), g.array(state, shape, positive), g.array(state, shape, positive)},
+			})
+			sums = append(sums, driver.Args{In: []driver.Array{x}, Out: []driver.Array{g.array(driver.Float64, []int{1}, nil)}})
+		}
+		g.together("adam", steps...)
+		g.together("square sum", sums...)
+		g.run("adam", tolerance(dtype), steps[9])
+	}
+}
+
 func TestAdam8bit(t *testing.T) {
 	g := newAgreement(t)
-	n := 10*256 + 77
 	code := func() float64 { return float64(g.rnd.IntN(256)) }
 	scale := func() float64 { return 0.1 + g.rnd.Float64() }
 	for _, dtype := range []driver.DType{driver.Float32, driver.BFloat16, driver.Float16} {
-		a := driver.Args{F: []float64{0.1, 0, 0.9, 0.99, 1e-8, 0.1, 0.01, 0.02}, Key: [3]uint64{5, 6}, In: []driver.Array{g.array(dtype, []int{n}, nil)}, Out: []driver.Array{
-			g.array(dtype, []int{n}, nil),
-			g.array(driver.Uint8, []int{n}, code), g.array(driver.Float32, []int{11}, scale),
-			g.array(driver.Uint8, []int{n}, code), g.array(driver.Float32, []int{11}, scale)}}
-		g.run("adam 8bit", tolerance(dtype), a)
+		var all []driver.Args
+		for i, n := range []int{10*256 + 77, 4096, 40000} {
+			blocks := (n + 255) / 256
+			all = append(all, driver.Args{F: []float64{0.1, 0, 0.9, 0.99, 1e-8, 0.1, 0.01, 0.02}, Scale: 0.7, Key: [3]uint64{uint64(i), 6},
+				In: []driver.Array{g.array(dtype, []int{n}, nil)}, Out: []driver.Array{
+					g.array(dtype, []int{n}, nil),
+					g.array(driver.Uint8, []int{n}, code), g.array(driver.Float32, []int{blocks}, scale),
+					g.array(driver.Uint8, []int{n}, code), g.array(driver.Float32, []int{blocks}, scale)}})
+			g.run("adam 8bit", tolerance(dtype), all[i])
+		}
+		g.together("adam 8bit", all...)
 	}
 }
 

@@ -9,16 +9,49 @@ func init() {
 		Run:       func(a *driver.Args) { reduceLast(a, "sum", "sum") },
 	})
 	register("square sum", floats, driver.Kernel{
-		Workspace: func(a *driver.Args) int64 { return squares(a).workspace() },
-		Run: func(a *driver.Args) {
-			flat := flatten(&a.In[0])
-			squares(a).run(a, a.Work, &a.Out[0], 1, "sum", function("square sum", flat.Type),
-				&flat, layout{}, layoutOf(&flat, flat.Shape))
+		Workspace: func(a *driver.Args) int64 {
+			if n := squareParts(a); n > 1 {
+				return int64(n) * 8
+			}
+			return 0
 		},
+		Run:   func(a *driver.Args) { squareSums([]*driver.Args{a}) },
+		Group: squareSums,
 	})
 }
 
-func squares(a *driver.Args) reduction { return newReduction(1, a.In[0].Len(), false) }
+// squareParts are what a sum of squares is put together of.
+func squareParts(a *driver.Args) int {
+	const chunk = 16384 // as in sum.cu
+	return (a.In[0].Len() + chunk - 1) / chunk
+}
+
+// squareSums makes all of them in two launches, as far as they have room in one table.
+func squareSums(as []*driver.Args) {
+	t := newTable(100, 5)
+	defer t.give()
+	single := true // all are of one part, which is the sum
+	for i, a := range as {
+		x, out, parts := &a.In[0], address(a.Out[0].Data), squareParts(a)
+		work := out
+		if parts > 1 {
+			work = address(a.Work)
+		}
+		single = single && parts == 1
+		t.add(parts, aligned([]*driver.Array{x}), []uint64{address(x.Data), work, out, uint64(x.Len())})
+		if !t.full() && i < len(as)-1 {
+			continue
+		}
+		if t.blocks > 0 {
+			run(a, "sum", function("square sums", x.Type), [3]int{t.blocks, 1, 1}, t.all())
+		}
+		if !single {
+			run(a, "sum", "square_sums_of_parts", [3]int{t.len(), 1, 1}, t.all())
+		}
+		t.clear()
+		single = true
+	}
+}
 
 // flatten is a contiguous array as one row.
 func flatten(a *driver.Array) driver.Array {

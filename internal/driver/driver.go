@@ -89,6 +89,7 @@ type Args struct {
 // that a dry run can call it; the caller allocates that many bytes.
 type Kernel struct {
 	Run       func(*Args)
+	Group     func([]*Args) // optional: what Run does to each of them, at once and with the same bits
 	Workspace func(*Args) int64
 	// Strided kernels read inputs of any strides; others get contiguous ones. Outputs are
 	// contiguous, but where Strided says that the first one may be a view, too.

@@ -2,6 +2,7 @@ package host
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
@@ -88,35 +89,69 @@ func updates[T float32 | float64](of func(f []float64) []float64, f step[T], vec
 		buffers [6][chunk]T
 	}
 	pool := &sync.Pool{New: func() any { return new(stepping) }}
-	return driver.Kernel{Scaled: true, Run: func(a *driver.Args) {
-		c := newNumbers[T](of(a.F))
-		var rule kern.Rule
-		if vector != nil {
-			rule = vector(a.F, len(a.Out)-1)
+	// one is a parameter's step.
+	type one struct {
+		c    numbers[T]
+		rule kern.Rule
+		n    int // of operands
+		in   [6]stepOperand[T]
+	}
+	all := func(as []*driver.Args) {
+		ones := make([]one, len(as))
+		for k, a := range as {
+			p := &ones[k]
+			p.c, p.n = newNumbers[T](of(a.F)), 1+len(a.Out)
+			if vector != nil {
+				p.rule = vector(a.F, len(a.Out)-1)
+			}
+			for i := range p.n {
+				p.in[i] = newStepOperand[T](a, i)
+			}
 		}
-		n := 1 + len(a.Out)
-		var in [6]stepOperand[T]
-		for i := range n {
-			in[i] = newStepOperand[T](a, i)
-		}
-		par.Range(a.Threads, a.In[0].Len(), grain, func(lo, hi int) {
+		inParts(as, func(k, lo, hi int) {
+			p := &ones[k]
 			t := pool.Get().(*stepping)
 			defer pool.Put(t)
 			v := &t.runs
 			for at := lo; at < hi; at += chunk {
-				for i := range n {
-					v[i] = in[i].read(t.buffers[i][:], at, min(at+chunk, hi))
+				for i := range p.n {
+					v[i] = p.in[i].read(t.buffers[i][:], at, min(at+chunk, hi))
 				}
-				if vector == nil || !rule.Run(f32(v[1]), f32(v[0]), f32(v[2]), f32(v[3]), f32(v[4]), f32(c[:])) {
-					f(&c, v[1], v[0], (*states[T])(v[2:]))
+				if vector == nil || !p.rule.Run(f32(v[1]), f32(v[0]), f32(v[2]), f32(v[3]), f32(v[4]), f32(p.c[:])) {
+					f(&p.c, v[1], v[0], (*states[T])(v[2:]))
 				}
-				for i := 1; i < n; i++ {
-					in[i].write(v[i], at)
+				for i := 1; i < p.n; i++ {
+					p.in[i].write(v[i], at)
 				}
 			}
 			clear(v[:])
 		})
-	}}
+	}
+	return driver.Kernel{Scaled: true, Group: all, Run: func(a *driver.Args) { all([]*driver.Args{a}) }}
+}
+
+// inParts cuts the first inputs of several arguments into parts of grain elements, each by
+// itself, and calls fn for elements lo to hi of number k. Small ones do not wake a thread
+// each.
+func inParts(as []*driver.Args, fn func(k, lo, hi int)) {
+	parts, elements := make([]int, len(as)), 0 // parts: how many up to here
+	total := 0
+	for k, a := range as {
+		n := a.In[0].Len()
+		elements += n
+		total += (n + grain - 1) / grain
+		parts[k] = total
+	}
+	threads := as[0].Threads
+	if elements <= grain {
+		threads = 1
+	}
+	par.For(threads, total, func(i int) {
+		k, _ := slices.BinarySearch(parts, i+1)
+		n := as[k].In[0].Len()
+		lo := (i-parts[k])*grain + (n+grain-1)/grain*grain
+		fn(k, lo, min(lo+grain, n))
+	})
 }
 
 // F: rate, decay.

@@ -1,11 +1,13 @@
 package host
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
+	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/host/kern"
 )
 
@@ -74,6 +76,71 @@ func TestRules(t *testing.T) {
 				for j := range v[i] {
 					if !(math.Abs(float64(v[i][j]-want[i][j])) <= 1e-6*(1+math.Abs(float64(want[i][j])))) {
 						t.Fatalf("%s, operand %d: element %d of %d is %v, want %v", rule.name, i, j, n, v[i][j], want[i][j])
+					}
+				}
+			}
+		}
+	}
+}
+
+// Several parameters at once get the bits that each gets alone.
+func TestGroups(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	array := func(d driver.DType, n int) driver.Array {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(math.Abs(r.NormFloat64()))
+		}
+		a := driver.Array{Type: d, Shape: []int{n}, Strides: []int{1}, Data: make([]byte, n*d.Size())}
+		from := driver.Array{Type: driver.Float32, Shape: a.Shape, Strides: a.Strides, Data: driver.Bytes(v)}
+		k, err := driver.Find("cast", driver.Float32, backend)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Run(&driver.Args{In: []driver.Array{from}, Out: []driver.Array{a}})
+		return a
+	}
+	clone := func(a *driver.Args) *driver.Args {
+		b := *a
+		b.Out = slices.Clone(a.Out)
+		for i := range b.Out {
+			b.Out[i].Data = slices.Clone(b.Out[i].Data)
+		}
+		return &b
+	}
+	lengths := []int{3, 0, 1, grain, 77, 2*grain + 5, 0, 9}
+	for _, dtype := range []driver.DType{driver.Float32, driver.Float64, driver.BFloat16, driver.Float16} {
+		for name, states := range map[string]int{"sgd": 0, "adam": 2, "square sum": -1} {
+			k, err := driver.Find(name, dtype, backend)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, threads := range []int{1, 4} {
+				var alone, all []*driver.Args
+				for i, n := range lengths {
+					a := &driver.Args{
+						Threads: threads, Scale: 0.7, Key: [3]uint64{uint64(i), 5}, In: []driver.Array{array(dtype, n)},
+						F: []float64{0.1 * float64(i), 0.01, 0.9, 0.99, 1e-6, 0.2, 0.3, 0.05},
+					}
+					if states < 0 {
+						a.Out = []driver.Array{array(driver.Float64, 1)}
+					}
+					for i := range 1 + states {
+						d := dtype
+						if i > 0 && dtype.Half() {
+							d = driver.BFloat16
+						}
+						a.Out = append(a.Out, array(d, n))
+					}
+					alone, all = append(alone, clone(a)), append(all, clone(a))
+					k.Run(alone[i])
+				}
+				k.Group(all)
+				for i, a := range all {
+					for j := range a.Out {
+						if !bytes.Equal(a.Out[j].Data, alone[i].Out[j].Data) {
+							t.Errorf("%s of %s, %d elements, %d threads: other bits of output %d", name, dtype, lengths[i], threads, j)
+						}
 					}
 				}
 			}

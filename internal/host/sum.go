@@ -11,7 +11,9 @@ func init() {
 		driver.Float32: sum[float32], driver.Float64: sum[float64], driver.BFloat16: sum[float32], driver.Float16: sum[float32],
 	} {
 		driver.Register("sum", t, backend, driver.Kernel{Run: k, Strided: true})
-		driver.Register("square sum", t, backend, driver.Kernel{Run: squareSum})
+		driver.Register("square sum", t, backend, driver.Kernel{
+			Group: squareSums, Run: func(a *driver.Args) { squareSums([]*driver.Args{a}) },
+		})
 	}
 }
 
@@ -116,18 +118,19 @@ func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, x []
 	})
 }
 
-// squareSum gives a float64. Parts of fixed length are added in order.
-func squareSum(a *driver.Args) {
-	x := a.In[0]
-	n := x.Len()
-	parts := make([]float64, (n+grain-1)/grain)
-	read := load[float64](&x)
-	direct, isDirect := typed[float32](&x)
-	par.Range(a.Threads, n, grain, func(lo, hi int) {
-		if isDirect {
-			_, parts[lo/grain] = kern.MomentsRow(direct[lo:hi], 0)
+// squareSums give a float64 each. Parts of fixed length are added in order.
+func squareSums(as []*driver.Args) {
+	sums := make([][]float64, len(as))
+	for k, a := range as {
+		sums[k] = make([]float64, (a.In[0].Len()+grain-1)/grain)
+	}
+	inParts(as, func(k, lo, hi int) {
+		x := &as[k].In[0]
+		if direct, ok := typed[float32](x); ok {
+			_, sums[k][lo/grain] = kern.MomentsRow(direct[lo:hi], 0)
 			return
 		}
+		read := load[float64](x)
 		var buf [chunk]float64
 		var s float64
 		for at := lo; at < hi; at += chunk {
@@ -137,11 +140,13 @@ func squareSum(a *driver.Args) {
 				s += v * v
 			}
 		}
-		parts[lo/grain] = s
+		sums[k][lo/grain] = s
 	})
-	var s float64
-	for _, p := range parts {
-		s += p
+	for k, a := range as {
+		var s float64
+		for _, p := range sums[k] {
+			s += p
+		}
+		driver.Of[float64](&a.Out[0])[0] = s
 	}
-	driver.Of[float64](&a.Out[0])[0] = s
 }

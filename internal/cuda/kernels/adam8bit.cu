@@ -1,4 +1,5 @@
 #include "rule.cuh"
+#include "table.cuh"
 
 // Code is a dynamic tree code of 8 bits (Dettmers, 2016), with the same values as the
 // host's code8: sizes in order, 0, then parts of [0.1, 1] times 10⁻⁶, 10⁻⁵ … 1, twice as
@@ -46,12 +47,28 @@ __device__ inline float scaleOf(unsigned top, float &inverse) {
   return top < 1 << 23 ? 0 : bitsToFloat(top);
 }
 
-// A block of threads takes blocks of elements, whose moments share a scale. A signed code c
-// is sizes[c] for c to 128, and −sizes[256−c] for others: there is no −1. No square but 0
+// Stepped8 is a parameter of n elements.
+struct Stepped8 {
+  const void *g;
+  void *w;
+  u8 *means, *squares;
+  float *meanScale, *squareScale;
+  i64 n;
+  int first, dense;
+  u64 seed;
+};
+typedef Table<Stepped8, 50> Steps8;
+
+// A block of threads takes 16 blocks of elements, whose moments share a scale. A signed code
+// c is sizes[c] for c to 128, and −sizes[256−c] for others: there is no −1. No square but 0
 // becomes 0, whose root would make a giant step.
 template <class T>
-__device__ inline void adam8bit(i64 n, Key key, Numbers numbers, const T *g, T *w, u8 *means, float *meanScale,
-                                u8 *squares, float *squareScale) {
+__device__ inline void adam8bit(const Steps8 &steps, u64 tick, float by, const Numbers &numbers) {
+  const Stepped8 p = steps.mine();
+  const T *g = (const T *)p.g;
+  T *w = (T *)p.w;
+  const i64 n = p.n;
+  const Key key = {p.seed, tick, 0};
   __shared__ Code either, positive;
   __shared__ unsigned sizes[2][256], tops[32];
   int t = threadIdx.x;
@@ -60,16 +77,17 @@ __device__ inline void adam8bit(i64 n, Key key, Numbers numbers, const T *g, T *
   either.init(t, 6);
   positive.init(t, 7);
   __syncthreads();
-  for (i64 block = blockIdx.x; block * 256 < n; block += gridDim.x) {
+  const i64 first = 16 * (i64)(blockIdx.x - p.first);
+  for (i64 block = first; block < first + 16 && block * 256 < n; block++) {
     i64 i = block * 256 + t;
-    float mean = 0, square = 0, by;
+    float mean = 0, square = 0, inverse;
     if (i < n) {
-      int c = means[i];
-      mean = (c <= 128 ? either.sizes[c] : -either.sizes[256 - c]) * meanScale[block];
-      square = positive.sizes[squares[i]] * squareScale[block];
+      int c = p.means[i];
+      mean = (c <= 128 ? either.sizes[c] : -either.sizes[256 - c]) * p.meanScale[block];
+      square = positive.sizes[p.squares[i]] * p.squareScale[block];
       float weight[1], largest = 0;
       loadFew(weight, w, i);
-      adamStep(f, (float)load(g + i), weight[0], mean, square, largest);
+      adamStep(f, (float)load(g + i) * by, weight[0], mean, square, largest);
       roundFew(key, 1, w, weight, i);
     }
     sizes[0][t] = floatToBits(mean) & 0x7fffffff; // NaN is on top
@@ -77,27 +95,24 @@ __device__ inline void adam8bit(i64 n, Key key, Numbers numbers, const T *g, T *
     __syncthreads();
     if (t < 32) tops[t] = topOf16(sizes[t / 16] + t % 16 * 16);
     __syncthreads();
-    float scale = scaleOf(topOf16(tops), by);
+    float scale = scaleOf(topOf16(tops), inverse);
     if (i < n) {
-      unsigned bits = floatToBits(mean * by);
+      unsigned bits = floatToBits(mean * inverse);
       int s = either.nearest(bits & 0x7fffffff);
-      means[i] = (u8)(bits >> 31 ? -(s < 127 ? s : 127) : s);
+      p.means[i] = (u8)(bits >> 31 ? -(s < 127 ? s : 127) : s);
     }
-    if (t == 0) meanScale[block] = scale;
-    scale = scaleOf(topOf16(tops + 16), by);
+    if (t == 0) p.meanScale[block] = scale;
+    scale = scaleOf(topOf16(tops + 16), inverse);
     if (i < n) {
-      int s = positive.nearest(floatToBits(square * by));
-      squares[i] = (u8)(s == 0 && square > 0 ? 1 : s);
+      int s = positive.nearest(floatToBits(square * inverse));
+      p.squares[i] = (u8)(s == 0 && square > 0 ? 1 : s);
     }
-    if (t == 0) squareScale[block] = scale;
+    if (t == 0) p.squareScale[block] = scale;
   }
 }
 
-#define ADAM_8BIT(T, S)                                                                                        \
-  KERNEL adam_8bit##S(i64 n, Key key, Numbers numbers, const T *g, T *w, u8 *means, float *meanScale, u8 *squares, \
-                      float *squareScale) {                                                                    \
-    adam8bit(n, key, numbers, g, w, means, meanScale, squares, squareScale);                                   \
-  }
+#define ADAM_8BIT(T, S) \
+  KERNEL adam_8bit##S(Steps8 steps, u64 tick, double scale, Numbers numbers) { adam8bit<T>(steps, tick, (float)scale, numbers); }
 ADAM_8BIT(float, _f32)
 ADAM_8BIT(b16, _b16)
 ADAM_8BIT(f16, _f16)

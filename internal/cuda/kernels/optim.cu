@@ -1,10 +1,27 @@
 #include "rule.cuh"
+#include "table.cuh"
 
-// update steps weights with their gradients and up to three states. A state that is null
-// is 0 for the step, and what becomes of it is lost.
+// Stepped is a parameter: its gradient, weights and up to three states, n of each. dense
+// says that all begin at multiples of 16 bytes.
+struct Stepped {
+  const void *g;
+  void *w, *a, *b, *c;
+  i64 n;
+  int first, dense;
+  u64 seed;
+};
+typedef Table<Stepped, 60> Steps;
+
+// update steps weights with their gradients, times scale, and states. A state that is null
+// is 0 for the step, and what becomes of it is lost. A block takes 4096 elements.
 template <class T, class S, class F>
-__device__ inline void update(i64 n, int dense, Key key, const T *g, T *w, S *a, S *b, S *c, F step) {
-  byFour(n, dense, [=](auto few, i64 i) {
+__device__ inline void update(const Steps &steps, u64 tick, Acc<T> scale, F step) {
+  const Stepped p = steps.mine();
+  const T *g = (const T *)p.g;
+  T *w = (T *)p.w;
+  S *a = (S *)p.a, *b = (S *)p.b, *c = (S *)p.c;
+  const Key key = {p.seed, tick, 0};
+  auto few = [=](auto few, i64 i) {
     const int N = decltype(few)::count;
     Acc<T> vg[N], vw[N], va[N] = {}, vb[N] = {}, vc[N] = {};
     loadFew(vg, g, i);
@@ -12,23 +29,27 @@ __device__ inline void update(i64 n, int dense, Key key, const T *g, T *w, S *a,
     if (a) loadFew(va, a, i);
     if (b) loadFew(vb, b, i);
     if (c) loadFew(vc, c, i);
-    for (int k = 0; k < N; k++) step(vg[k], vw[k], va[k], vb[k], vc[k]);
+    for (int k = 0; k < N; k++) step(vg[k] * scale, vw[k], va[k], vb[k], vc[k]);
     roundFew(key, 1, w, vw, i);
     if (a) roundFew(key, 2, a, va, i);
     if (b) roundFew(key, 3, b, vb, i);
     if (c) roundFew(key, 4, c, vc, i);
-  });
+  };
+  const i64 lo = 4096 * (i64)(blockIdx.x - p.first), hi = lo + 4096 < p.n ? lo + 4096 : p.n;
+  const i64 byFour = p.dense ? hi / 4 * 4 : lo;
+  for (i64 i = lo + 4 * threadIdx.x; i < byFour; i += 4 * blockDim.x) few(Few<4>(), i);
+  for (i64 i = byFour + threadIdx.x; i < hi; i += blockDim.x) few(Few<1>(), i);
 }
 
 // RULE makes a rule's kernels, for weights w and gradients g of each float type and states
 // a, b and c of the type that it is computed in. SMALL_RULE has others for states of
 // bfloat16. f are the numbers.
 #define RULE_OF(T, TS, S, SS, NAME, ...)                                                                     \
-  KERNEL NAME##TS##SS(i64 n, int dense, Key key, Numbers numbers, const T *pg, T *pw, S *pa, S *pb, S *pc) { \
+  KERNEL NAME##TS##SS(Steps steps, u64 tick, double scale, Numbers numbers) {                                \
     typedef Acc<T> A;                                                                                        \
     A f[8];                                                                                                  \
     numbers.to(f);                                                                                           \
-    update(n, dense, key, pg, pw, pa, pb, pc, [=](A g, A &w, A &a, A &b, A &c) { __VA_ARGS__ });             \
+    update<T, S>(steps, tick, (A)scale, [=](A g, A &w, A &a, A &b, A &c) { __VA_ARGS__ });                   \
   }
 #define RULE(...)                                                                                            \
   RULE_OF(float, _f32, float, _f32, __VA_ARGS__) RULE_OF(double, _f64, double, _f64, __VA_ARGS__)            \
