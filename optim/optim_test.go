@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"math"
@@ -433,6 +434,44 @@ func BenchmarkStep(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/param")
+		})
+	}
+}
+
+// A model of many small parameters, as convolutional ones are: most are of norms.
+func BenchmarkManySmall(b *testing.B) {
+	for _, clip := range []float64{0, 1} {
+		b.Run(fmt.Sprintf("clip %v", clip), func(b *testing.B) {
+			d := open(b)
+			var ps []*snug.Param
+			for range 50 {
+				ps = append(ps, snug.NewParam(snug.Const(1), 128, 128), snug.NewParam(snug.Const(1), 128), snug.NewParam(snug.Const(1), 128))
+			}
+			m := struct{ P []*snug.Param }{ps}
+			if err := nn.Init(b.Context(), d, m, snug.NewRand(1)); err != nil {
+				b.Fatal(err)
+			}
+			o, err := optim.NewAdamW(nn.Params(m), optim.DefaultAdamW())
+			if err != nil {
+				b.Fatal(err)
+			}
+			w := optim.NewWindow(o, optim.WindowConfig{ClipNorm: clip})
+			for b.Loop() {
+				b.StopTimer()
+				if err := d.Train(b.Context(), func(s *snug.Scope) error {
+					loss := ps[0].In(s).Sum()
+					for _, p := range ps[1:] {
+						loss = loss.Add(p.In(s).Sum())
+					}
+					return w.Backward(loss, 1)
+				}); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				if _, err := w.Step(); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

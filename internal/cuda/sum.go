@@ -53,13 +53,6 @@ func squareSums(as []*driver.Args) {
 	}
 }
 
-// flatten is a contiguous array as one row.
-func flatten(a *driver.Array) driver.Array {
-	f := *a
-	f.Shape, f.Strides = []int{a.Len()}, []int{1}
-	return f
-}
-
 // reduceLast makes a sum of each set of last F[0] dimensions, times F[1].
 func reduceLast(a *driver.Args, module, name string, params ...any) {
 	x := &a.In[0]
