@@ -82,8 +82,8 @@ func (d *Device) onHost() error {
 	if !d.values {
 		src = dry.Source{}
 	}
-	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
-	d.host = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable})
+	d.mem = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable, Moving: true})
+	d.host = memory.New(src, memory.Config{LimitBytes: own, Growable: host.Growable, Moving: true})
 	return nil
 }
 

@@ -13,7 +13,9 @@
 //
 // With Config.Growable a segment is a range of addresses that gets memory, and loses
 // it, in granules of 2 MiB where blocks need it: nothing free is lost between blocks
-// that are in use.
+// that are in use. With Config.Moving they are of 256 KiB, and free ones move there before
+// the device is asked for more, so that reserved memory is little more than what was
+// allocated at once.
 //
 // # The same decisions everywhere
 //

@@ -98,6 +98,30 @@ func TestFitOfAddresses(t *testing.T) {
 	}
 }
 
+// What is free in pieces too short for a request moves to one place; what then is still
+// missing comes from the device.
+func TestMoving(t *testing.T) {
+	for _, tt := range []struct{ ask, reserved, moved int64 }{
+		{4 * mib, 16 * mib, 0}, // fits
+		{6*mib + 512, 16 * mib, 2*mib + 256<<10},
+		{9 * mib, 16 * mib, 5 * mib},
+		{11 * mib, 17 * mib, 6 * mib},
+	} {
+		p := memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib, Growable: true, Moving: true})
+		var blocks []*memory.Block
+		for _, n := range []int64{2, 4, 4, 2, 4} {
+			blocks = append(blocks, alloc(t, p, n*mib))
+		}
+		for _, i := range []int{0, 2, 4} {
+			p.Free(blocks[i])
+		}
+		alloc(t, p, tt.ask)
+		if s := p.Stats(); s.Reserved != tt.reserved || s.Peak.Reserved != tt.reserved || s.Moved != tt.moved {
+			t.Errorf("%d bytes: reserved %d, at most %d, moved %d; want %d and %d", tt.ask, s.Reserved, s.Peak.Reserved, s.Moved, tt.reserved, tt.moved)
+		}
+	}
+}
+
 // Granules count whole, and the last one within the limit is to be had.
 func TestGrowableLimit(t *testing.T) {
 	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 8*mib + 512, Growable: true})

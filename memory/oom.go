@@ -141,7 +141,7 @@ func (p *Pool) outOfMemory(r Request, err error) *OutOfMemoryError {
 func (p *Pool) cause(size int64, err error) Cause {
 	limit, own := p.limit, p.cfg.LimitBytes
 	if p.grower != nil {
-		limit, own = limit/granule*granule, own/granule*granule
+		limit, own = limit/p.granule*p.granule, own/p.granule*p.granule
 	}
 	switch in := p.stats.Active; {
 	case err == errInjected:

@@ -26,9 +26,12 @@ type Event interface {
 
 // Config of a Pool. Growable has segments of addresses that get memory in granules,
 // wherever blocks need it; a Source that is no Grower has ordinary ones all the same.
+// Moving takes these granules, before more from the device, from what is free elsewhere, if
+// the Source is a Mover.
 type Config struct {
 	LimitBytes int64 // the device's own limit of reserved memory
 	Growable   bool
+	Moving     bool
 	Event      func(queue int) Event // called with the pool locked; nil: no queue runs behind
 }
 
@@ -37,6 +40,8 @@ type Pool struct {
 	mu      sync.Mutex
 	src     Source
 	grower  Grower // nil: segments do not grow
+	mover   Mover  // nil: what is free stays where it is
+	granule int64
 	cfg     Config
 	limit   int64
 	trim    int64 // 0: none
@@ -59,9 +64,12 @@ type pending struct {
 
 // New makes a pool that has nothing reserved yet.
 func New(src Source, c Config) *Pool {
-	p := &Pool{src: src, cfg: c, limit: c.LimitBytes, failIn: -1}
+	p := &Pool{src: src, cfg: c, limit: c.LimitBytes, granule: granule, failIn: -1}
 	if c.Growable {
 		p.grower, _ = src.(Grower)
+	}
+	if m, ok := src.(Mover); ok && c.Growable && c.Moving {
+		p.mover, p.granule = m, fineGranule
 	}
 	return p
 }
@@ -190,7 +198,7 @@ func (p *Pool) obtain(size int64, in *class) (*chunk, error) {
 			return c, nil
 		}
 	}
-	if p.trim > 0 && p.stats.Reserved+roundUp(size, granule) > p.trim {
+	if p.trim > 0 && p.stats.Reserved+roundUp(size, p.granule) > p.trim {
 		before := p.stats.Reserved
 		if p.empty(); p.stats.Reserved < before {
 			p.stats.Trims++

@@ -42,9 +42,9 @@ func (m moment) Wait()      { *m.clock = max(*m.clock, m.at+1) }
 func newMachine(t *rapid.T) *machine {
 	const limit = 96 << 20
 	m := &machine{limit: limit, peaks: map[string]int64{}}
-	growable := rapid.Bool().Draw(t, "growable")
+	growable, moving := rapid.Bool().Draw(t, "growable"), rapid.Bool().Draw(t, "moving")
 	for i, s := range []memory.Source{host.Source{}, dry.Source{}} {
-		m.pools[i] = memory.New(s, memory.Config{LimitBytes: limit, Growable: growable,
+		m.pools[i] = memory.New(s, memory.Config{LimitBytes: limit, Growable: growable, Moving: moving,
 			Event: func(int) memory.Event { return moment{&m.clocks[i], m.clocks[i]} }})
 	}
 	return m
@@ -184,7 +184,7 @@ func (m *machine) Check(t *rapid.T) {
 	}
 	walked := walk(t, shot)
 	walked.Peak, walked.Total, walked.Freed, walked.AtPeak, walked.Peaks = s.Peak, s.Total, s.Freed, s.AtPeak, s.Peaks
-	walked.Requests, walked.Retries, walked.OutOfMemory = s.Requests, s.Retries, s.OutOfMemory
+	walked.Requests, walked.Retries, walked.OutOfMemory, walked.Moved = s.Requests, s.Retries, s.OutOfMemory, s.Moved
 	if walked != s {
 		t.Fatal("statistics and segments differ:\n", cmp.Diff(walked, s))
 	}

@@ -6,12 +6,13 @@ import (
 )
 
 const (
-	unit         = 512      // every block is a multiple of it
-	smallMax     = 1 << 20  // requests up to this come from small segments
-	smallSegment = 2 << 20  // and their size
-	largeMin     = 10 << 20 // requests from here on have a segment of their own
-	largeSegment = 20 << 20 // for those between the two
-	granule      = 2 << 20  // what segments are rounded to, and grow by
+	unit         = 512       // every block is a multiple of it
+	smallMax     = 1 << 20   // requests up to this come from small segments
+	smallSegment = 2 << 20   // and their size
+	largeMin     = 10 << 20  // requests from here on have a segment of their own
+	largeSegment = 20 << 20  // for those between the two
+	granule      = 2 << 20   // what segments are rounded to, and grow by
+	fineGranule  = 256 << 10 // what they grow by where memory moves
 )
 
 // class separates free chunks that must not serve each other's requests.

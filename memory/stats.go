@@ -30,6 +30,7 @@ type Stats struct {
 	Requests     int64 `json:"requests"`      // calls of Alloc
 	Retries      int64 `json:"retries"`       // that released cached memory to go on
 	Trims        int64 `json:"trims"`         // that released it because of SetTrim
+	Moved        int64 `json:"moved"`         // bytes that went to where blocks needed them; see Config.Moving
 	OutOfMemory  int64 `json:"out_of_memory"` // errors
 	Rescues      int64 `json:"rescues"`       // that freed something
 	RescuedBytes int64 `json:"rescued_bytes"`

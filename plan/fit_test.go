@@ -339,8 +339,8 @@ func TestPrediction(t *testing.T) {
 
 func TestFitRefuses(t *testing.T) {
 	r := newRun(t, testdevice.Name)
-	_, err := plan.Fit(t.Context(), r.d, 1<<20, r.job(64))
-	if !errors.Is(err, memory.ErrOutOfMemory) || !strings.Contains(err.Error(), "2.0 MiB are reserved before the step, 1.0 MiB is the budget") {
+	_, err := plan.Fit(t.Context(), r.d, 128<<10, r.job(64))
+	if !errors.Is(err, memory.ErrOutOfMemory) || !strings.Contains(err.Error(), "are reserved before the step, 128.0 KiB is the budget") {
 		t.Error(err)
 	}
 	j := r.job(64)
@@ -348,7 +348,7 @@ func TestFitRefuses(t *testing.T) {
 		snug.Zeros(s, snug.Uint8, micro, 3<<20)
 		return r.loss(s, micro)
 	}
-	_, err = plan.Fit(t.Context(), r.d, 4<<20, j)
+	_, err = plan.Fit(t.Context(), r.d, 3<<20, j)
 	var oom *memory.OutOfMemoryError
 	if !errors.As(err, &oom) || !strings.Contains(err.Error(), "micro-batches of 1 samples of 64") || !strings.Contains(oom.Report(), "3.0 MiB for activations") {
 		t.Error(err)

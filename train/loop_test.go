@@ -260,10 +260,10 @@ func TestFit(t *testing.T) {
 
 	// Batch norm refuses one sample, which is not to hide that two are too many.
 	r.t.Micro = 5
-	if _, err := r.t.Fit(t.Context(), 3<<20, r.o, l, 64); !errors.Is(err, memory.ErrOutOfMemory) || !errors.Is(err, snug.ErrShape) || r.t.Micro != 5 {
+	if _, err := r.t.Fit(t.Context(), 2<<20, r.o, l, 64); !errors.Is(err, memory.ErrOutOfMemory) || !errors.Is(err, snug.ErrShape) || r.t.Micro != 5 {
 		t.Error(err, r.t.Micro)
 	}
-	r.d.Memory().SetLimit(3 << 20)
+	r.d.Memory().SetLimit(2 << 20)
 	if _, err := r.t.Step(t.Context(), batch(t, 8)); !errors.Is(err, memory.ErrOutOfMemory) || !errors.Is(err, snug.ErrShape) || r.t.Micro != 5 {
 		t.Error(err, r.t.Micro)
 	}

@@ -2,7 +2,7 @@
 // counted.
 package dry
 
-// Source is a memory.Source and a memory.Grower that always has more.
+// Source is a memory.Source and a memory.Mover that always has more.
 type Source struct{}
 
 func (Source) Map(int64) ([]byte, error)     { return nil, nil }
@@ -10,3 +10,4 @@ func (Source) Unmap([]byte)                  {}
 func (Source) Reserve(int64) ([]byte, error) { return nil, nil }
 func (Source) Commit([]byte) error           { return nil }
 func (Source) Decommit([]byte)               {}
+func (Source) Move(to, from []byte) error    { return nil }

@@ -1,6 +1,6 @@
 package host
 
-// Source is the host's memory as a memory.Source, memory.Grower and memory.Filler. It
+// Source is the host's memory as a memory.Source, memory.Mover and memory.Filler. It
 // lies outside Go's heap, so that Unmap really gives it back and the garbage collector
 // never waits for it. It begins at a page, so at a multiple of 64 bytes, and is zero.
 //

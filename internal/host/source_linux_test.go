@@ -10,7 +10,7 @@ import (
 	"github.com/snug-ml/snug/memory"
 )
 
-var _ memory.Grower = Source{}
+var _ memory.Mover = Source{}
 
 // resident is the process's memory from /proc/self/statm, without Go's own garbage.
 func resident(t *testing.T) int64 {
@@ -76,6 +76,22 @@ func TestSourceGivesBack(t *testing.T) {
 		s.Decommit(part)
 		within(t, "decommitted", before, 0, n)
 	}
+	if err := s.Commit(part); err != nil {
+		t.Fatal(err)
+	}
+	touch(part)
+	other := mem[8<<20+n:][:n]
+	for range 2 {
+		if err := s.Move(other, part); err != nil {
+			t.Fatal(err)
+		}
+		within(t, "moved", before, n, n)
+		touch(other)
+		within(t, "moved and touched", before, n, n)
+		part, other = other, part
+	}
+	s.Decommit(part)
+	within(t, "moved and decommitted", before, 0, n)
 	s.Unmap(mem)
 }
 
