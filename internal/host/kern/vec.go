@@ -10,7 +10,7 @@ import (
 // Rows are computed element by element, on one goroutine: dst[i] of x[i] and y[i] for all i of dst. The others must be
 // as long; dst may be one of them. What an element becomes does not depend on its place in the row.
 
-// firstElements is a mask: from firstElements[8-n] on, n lanes exist.
+// firstElements is a mask for sums: from firstElements[8-n] on, n lanes exist.
 var firstElements = [16]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
 func lanes(n int) *int32 { return &firstElements[8-n%8] }
@@ -21,7 +21,7 @@ func first(s []float32) *float32 { return unsafe.SliceData(s) }
 func AddRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		addVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
+		addVec(len(dst), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -33,7 +33,7 @@ func AddRow(dst, x, y []float32) {
 func MulRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		mulVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
+		mulVec(len(dst), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -45,7 +45,7 @@ func MulRow(dst, x, y []float32) {
 func SubRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		subVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
+		subVec(len(dst), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -57,7 +57,7 @@ func SubRow(dst, x, y []float32) {
 func DivRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		divVec(len(dst), first(dst), first(x), first(y), nil, lanes(len(dst)))
+		divVec(len(dst), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -69,7 +69,7 @@ func DivRow(dst, x, y []float32) {
 func ScaleRow(dst, x []float32, by float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		scaleVec(len(dst), first(dst), first(x), &by, lanes(len(dst)))
+		scaleVec(len(dst), first(dst), first(x), &by)
 		return
 	}
 	for i, v := range x {
@@ -82,7 +82,7 @@ func LerpRow(dst, x, y []float32, weight, scale float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{weight, scale}
-		lerpVec(len(dst), first(dst), first(x), first(y), &s[0], lanes(len(dst)))
+		lerpVec(len(dst), first(dst), first(x), first(y), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -94,7 +94,7 @@ func LerpRow(dst, x, y []float32, weight, scale float32) {
 func Axpy(dst []float32, a float32, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		axpyVec(len(dst), first(dst), first(x), &a, lanes(len(dst)))
+		axpyVec(len(dst), first(dst), first(x), &a)
 		return
 	}
 	for i := range dst {
@@ -106,7 +106,7 @@ func Axpy(dst []float32, a float32, x []float32) {
 func ReLURow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		reluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		reluVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -121,7 +121,7 @@ func ReLURow(dst, x []float32) {
 func ReLUBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		reluBackVec(len(dst), first(dst), first(y), first(dy), nil, lanes(len(dst)))
+		reluBackVec(len(dst), first(dst), first(y), first(dy), nil)
 		return
 	}
 	for i, v := range y {
@@ -138,7 +138,7 @@ func ClampRow(dst, x []float32, lo, hi float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{lo, hi}
-		clampVec(len(dst), first(dst), first(x), &s[0], lanes(len(dst)))
+		clampVec(len(dst), first(dst), first(x), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -151,7 +151,7 @@ func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{lo, hi}
-		clampBackVec(len(dst), first(dst), first(y), first(dy), &s[0], lanes(len(dst)))
+		clampBackVec(len(dst), first(dst), first(y), first(dy), &s[0])
 		return
 	}
 	for i, v := range y {
@@ -167,7 +167,7 @@ func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
 func LeakyRow(dst, x []float32, slope float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		leakyVec(len(dst), first(dst), first(x), &slope, lanes(len(dst)))
+		leakyVec(len(dst), first(dst), first(x), &slope)
 		return
 	}
 	for i, v := range x {
@@ -182,7 +182,7 @@ func LeakyRow(dst, x []float32, slope float32) {
 func LeakyBackRow(dst, y, dy []float32, slope float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		leakyBackVec(len(dst), first(dst), first(y), first(dy), &slope, lanes(len(dst)))
+		leakyBackVec(len(dst), first(dst), first(y), first(dy), &slope)
 		return
 	}
 	for i, v := range y {
@@ -198,7 +198,7 @@ func LeakyBackRow(dst, y, dy []float32, slope float32) {
 func ExpRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		expVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		expVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -210,7 +210,7 @@ func ExpRow(dst, x []float32) {
 func SigmoidRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		sigmoidVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		sigmoidVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -222,7 +222,7 @@ func SigmoidRow(dst, x []float32) {
 func TanhRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		tanhVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		tanhVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -234,7 +234,7 @@ func TanhRow(dst, x []float32) {
 func GELURow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		geluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		geluVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -246,7 +246,7 @@ func GELURow(dst, x []float32) {
 func GELUTanhRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		geluTanhVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		geluTanhVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -259,7 +259,7 @@ func GELUTanhRow(dst, x []float32) {
 func GELUBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		geluBackVec(len(dst), first(dst), first(x), first(dy), nil, lanes(len(dst)))
+		geluBackVec(len(dst), first(dst), first(x), first(dy), nil)
 		return
 	}
 	for i, v := range x {
@@ -272,7 +272,7 @@ func GELUBackRow(dst, x, dy []float32) {
 func GELUTanhBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		geluTanhBackVec(len(dst), first(dst), first(x), first(dy), nil, lanes(len(dst)))
+		geluTanhBackVec(len(dst), first(dst), first(x), first(dy), nil)
 		return
 	}
 	scale := 2 * math.Sqrt(2/math.Pi)
@@ -287,7 +287,7 @@ func GELUTanhBackRow(dst, x, dy []float32) {
 func SiLURow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		siluVec(len(dst), first(dst), first(x), nil, lanes(len(dst)))
+		siluVec(len(dst), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -299,7 +299,7 @@ func SiLURow(dst, x []float32) {
 func ExpShiftRow(dst, x []float32, shift float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		expShiftVec(len(dst), first(dst), first(x), &shift, lanes(len(dst)))
+		expShiftVec(len(dst), first(dst), first(x), &shift)
 		return
 	}
 	for i, v := range x {

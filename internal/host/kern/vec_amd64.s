@@ -4,823 +4,1305 @@
 
 #include "textflag.h"
 
-// func addVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// func addVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 // Requires: AVX
-TEXT ·addVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   y+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+TEXT ·addVec(SB), NOSPLIT, $0-40
+	MOVQ dst+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ y+24(FP), R8
+	MOVQ scalars+32(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS 32(DI)(AX*4), Y1
 	VMOVUPS (R8)(AX*4), Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS 32(R8)(AX*4), Y3
+	VADDPS  Y2, Y0, Y2
+	VADDPS  Y3, Y1, Y3
+	VMOVUPS Y2, (SI)(AX*4)
+	VMOVUPS Y3, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VADDPS     Y2, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VADDPS     Y2, Y0, Y2
+	VADDPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func mulVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+DATA vecTail<>+0(SB)/4, $-1
+DATA vecTail<>+4(SB)/4, $-1
+DATA vecTail<>+8(SB)/4, $-1
+DATA vecTail<>+12(SB)/4, $-1
+DATA vecTail<>+16(SB)/4, $-1
+DATA vecTail<>+20(SB)/4, $-1
+DATA vecTail<>+24(SB)/4, $-1
+DATA vecTail<>+28(SB)/4, $-1
+DATA vecTail<>+32(SB)/4, $-1
+DATA vecTail<>+36(SB)/4, $-1
+DATA vecTail<>+40(SB)/4, $-1
+DATA vecTail<>+44(SB)/4, $-1
+DATA vecTail<>+48(SB)/4, $-1
+DATA vecTail<>+52(SB)/4, $-1
+DATA vecTail<>+56(SB)/4, $-1
+DATA vecTail<>+60(SB)/4, $-1
+DATA vecTail<>+64(SB)/4, $+0
+DATA vecTail<>+68(SB)/4, $+0
+DATA vecTail<>+72(SB)/4, $+0
+DATA vecTail<>+76(SB)/4, $+0
+DATA vecTail<>+80(SB)/4, $+0
+DATA vecTail<>+84(SB)/4, $+0
+DATA vecTail<>+88(SB)/4, $+0
+DATA vecTail<>+92(SB)/4, $+0
+DATA vecTail<>+96(SB)/4, $+0
+DATA vecTail<>+100(SB)/4, $+0
+DATA vecTail<>+104(SB)/4, $+0
+DATA vecTail<>+108(SB)/4, $+0
+DATA vecTail<>+112(SB)/4, $+0
+DATA vecTail<>+116(SB)/4, $+0
+DATA vecTail<>+120(SB)/4, $+0
+DATA vecTail<>+124(SB)/4, $+0
+GLOBL vecTail<>(SB), RODATA|NOPTR, $128
+
+// func mulVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 // Requires: AVX
-TEXT ·mulVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   y+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+TEXT ·mulVec(SB), NOSPLIT, $0-40
+	MOVQ dst+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ y+24(FP), R8
+	MOVQ scalars+32(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS 32(DI)(AX*4), Y1
 	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y2, Y1, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS 32(R8)(AX*4), Y3
+	VMULPS  Y2, Y0, Y2
+	VMULPS  Y3, Y1, Y3
+	VMOVUPS Y2, (SI)(AX*4)
+	VMOVUPS Y3, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y2, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VMULPS     Y2, Y0, Y2
+	VMULPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 // Requires: AVX
-TEXT ·subVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   y+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+TEXT ·subVec(SB), NOSPLIT, $0-40
+	MOVQ dst+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ y+24(FP), R8
+	MOVQ scalars+32(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS 32(DI)(AX*4), Y1
 	VMOVUPS (R8)(AX*4), Y2
-	VSUBPS  Y2, Y1, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS 32(R8)(AX*4), Y3
+	VSUBPS  Y2, Y0, Y2
+	VSUBPS  Y3, Y1, Y3
+	VMOVUPS Y2, (SI)(AX*4)
+	VMOVUPS Y3, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VSUBPS     Y2, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VSUBPS     Y2, Y0, Y2
+	VSUBPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 // Requires: AVX
-TEXT ·divVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   y+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+TEXT ·divVec(SB), NOSPLIT, $0-40
+	MOVQ dst+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ y+24(FP), R8
+	MOVQ scalars+32(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS 32(DI)(AX*4), Y1
 	VMOVUPS (R8)(AX*4), Y2
-	VDIVPS  Y2, Y1, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS 32(R8)(AX*4), Y3
+	VDIVPS  Y2, Y0, Y2
+	VDIVPS  Y3, Y1, Y3
+	VMOVUPS Y2, (SI)(AX*4)
+	VMOVUPS Y3, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VDIVPS     Y2, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VDIVPS     Y2, Y0, Y2
+	VDIVPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func scaleVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// func scaleVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·scaleVec(SB), NOSPLIT, $0-40
+TEXT ·scaleVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y1
-	VMULPS  Y8, Y1, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS 32(DI)(AX*4), Y2
+	VMULPS  Y0, Y1, Y1
+	VMULPS  Y0, Y2, Y2
+	VMOVUPS Y1, (SI)(AX*4)
+	VMOVUPS Y2, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMULPS     Y8, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMULPS     Y0, Y1, Y1
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y1, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+// func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 // Requires: AVX
-TEXT ·lerpVec(SB), NOSPLIT, $0-48
+TEXT ·lerpVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         y+24(FP), R8
 	MOVQ         scalars+32(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y9, Y2, Y2
-	VSUBPS  Y1, Y2, Y2
-	VMULPS  Y8, Y2, Y2
-	VADDPS  Y2, Y1, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y2
+	VMOVUPS 32(DI)(AX*4), Y3
+	VMOVUPS (R8)(AX*4), Y4
+	VMOVUPS 32(R8)(AX*4), Y5
+	VMULPS  Y0, Y4, Y4
+	VMULPS  Y0, Y5, Y5
+	VSUBPS  Y2, Y4, Y4
+	VSUBPS  Y3, Y5, Y5
+	VMULPS  Y1, Y4, Y4
+	VMULPS  Y1, Y5, Y5
+	VADDPS  Y4, Y2, Y4
+	VADDPS  Y5, Y3, Y5
+	VMOVUPS Y4, (SI)(AX*4)
+	VMOVUPS Y5, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y9, Y2, Y2
-	VSUBPS     Y1, Y2, Y2
-	VMULPS     Y8, Y2, Y2
-	VADDPS     Y2, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VMULPS     Y0, Y4, Y4
+	VMULPS     Y0, Y5, Y5
+	VSUBPS     Y2, Y4, Y4
+	VSUBPS     Y3, Y5, Y5
+	VMULPS     Y1, Y4, Y4
+	VMULPS     Y1, Y5, Y5
+	VADDPS     Y4, Y2, Y4
+	VADDPS     Y5, Y3, Y5
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y4, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS Y5, Y4, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func clampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// func axpyVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·clampVec(SB), NOSPLIT, $0-40
+TEXT ·axpyVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMAXPS  Y1, Y8, Y0
-	VMINPS  Y0, Y9, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (SI)(AX*4), Y1
+	VMOVUPS 32(SI)(AX*4), Y2
+	VMOVUPS (DI)(AX*4), Y3
+	VMOVUPS 32(DI)(AX*4), Y4
+	VMULPS  Y0, Y3, Y3
+	VMULPS  Y0, Y4, Y4
+	VADDPS  Y3, Y1, Y3
+	VADDPS  Y4, Y2, Y4
+	VMOVUPS Y3, (SI)(AX*4)
+	VMOVUPS Y4, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMAXPS     Y1, Y8, Y0
-	VMINPS     Y0, Y9, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (SI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(SI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (DI)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(DI)(AX*4), Y4, Y4
+	VMULPS     Y0, Y3, Y3
+	VMULPS     Y0, Y4, Y4
+	VADDPS     Y3, Y1, Y3
+	VADDPS     Y4, Y2, Y4
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y3, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+// func reluVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·clampBackVec(SB), NOSPLIT, $0-48
+TEXT ·reluVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	VMOVUPS vec00000000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS 32(DI)(AX*4), Y2
+	VMAXPS  Y1, Y0, Y1
+	VMAXPS  Y2, Y0, Y2
+	VMOVUPS Y1, (SI)(AX*4)
+	VMOVUPS Y2, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMAXPS     Y1, Y0, Y1
+	VMAXPS     Y2, Y0, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y1, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+DATA vec00000000<>+0(SB)/4, $0x00000000
+DATA vec00000000<>+4(SB)/4, $0x00000000
+DATA vec00000000<>+8(SB)/4, $0x00000000
+DATA vec00000000<>+12(SB)/4, $0x00000000
+DATA vec00000000<>+16(SB)/4, $0x00000000
+DATA vec00000000<>+20(SB)/4, $0x00000000
+DATA vec00000000<>+24(SB)/4, $0x00000000
+DATA vec00000000<>+28(SB)/4, $0x00000000
+GLOBL vec00000000<>(SB), RODATA|NOPTR, $32
+
+// func reluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX
+TEXT ·reluBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    y+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	VMOVUPS vec00000000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS 32(DI)(AX*4), Y2
+	VMOVUPS (R8)(AX*4), Y3
+	VMOVUPS 32(R8)(AX*4), Y4
+	VCMPPS  $0x01, Y1, Y0, Y1
+	VCMPPS  $0x01, Y2, Y0, Y2
+	VANDPS  Y3, Y1, Y3
+	VANDPS  Y4, Y2, Y4
+	VMOVUPS Y3, (SI)(AX*4)
+	VMOVUPS Y4, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VCMPPS     $0x01, Y1, Y0, Y1
+	VCMPPS     $0x01, Y2, Y0, Y2
+	VANDPS     Y3, Y1, Y3
+	VANDPS     Y4, Y2, Y4
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y3, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func clampVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX
+TEXT ·clampVec(SB), NOSPLIT, $0-32
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y2
+	VMOVUPS 32(DI)(AX*4), Y3
+	VMAXPS  Y2, Y0, Y2
+	VMAXPS  Y3, Y0, Y3
+	VMINPS  Y2, Y1, Y2
+	VMINPS  Y3, Y1, Y3
+	VMOVUPS Y2, (SI)(AX*4)
+	VMOVUPS Y3, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMAXPS     Y2, Y0, Y2
+	VMAXPS     Y3, Y0, Y3
+	VMINPS     Y2, Y1, Y2
+	VMINPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y2, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX
+TEXT ·clampBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         y+16(FP), DI
 	MOVQ         dy+24(FP), R8
 	MOVQ         scalars+32(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VCMPPS  $0x01, Y1, Y8, Y0
-	VCMPPS  $0x01, Y9, Y1, Y3
-	VANDPS  Y3, Y0, Y0
-	VANDPS  Y2, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y2
+	VMOVUPS 32(DI)(AX*4), Y3
+	VMOVUPS (R8)(AX*4), Y4
+	VMOVUPS 32(R8)(AX*4), Y5
+	VCMPPS  $0x01, Y2, Y0, Y6
+	VCMPPS  $0x01, Y3, Y0, Y7
+	VCMPPS  $0x01, Y1, Y2, Y2
+	VCMPPS  $0x01, Y1, Y3, Y3
+	VANDPS  Y2, Y6, Y2
+	VANDPS  Y3, Y7, Y3
+	VANDPS  Y4, Y2, Y4
+	VANDPS  Y5, Y3, Y5
+	VMOVUPS Y4, (SI)(AX*4)
+	VMOVUPS Y5, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VCMPPS     $0x01, Y1, Y8, Y0
-	VCMPPS     $0x01, Y9, Y1, Y3
-	VANDPS     Y3, Y0, Y0
-	VANDPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VCMPPS     $0x01, Y2, Y0, Y6
+	VCMPPS     $0x01, Y3, Y0, Y7
+	VCMPPS     $0x01, Y1, Y2, Y2
+	VCMPPS     $0x01, Y1, Y3, Y3
+	VANDPS     Y2, Y6, Y2
+	VANDPS     Y3, Y7, Y3
+	VANDPS     Y4, Y2, Y4
+	VANDPS     Y5, Y3, Y5
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y4, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS Y5, Y4, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func leakyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// func leakyVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·leakyVec(SB), NOSPLIT, $0-40
+TEXT ·leakyVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
 	VMOVUPS   (DI)(AX*4), Y1
-	VMULPS    Y8, Y1, Y3
-	VCMPPS    $0x02, Y15, Y1, Y4
-	VBLENDVPS Y4, Y3, Y1, Y0
-	VMOVUPS   Y0, (SI)(AX*4)
-	ADDQ      $0x08, AX
-	SUBQ      $0x08, CX
+	VMOVUPS   32(DI)(AX*4), Y2
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y1, Y3
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y2, Y4
+	VMULPS    Y0, Y1, Y5
+	VMULPS    Y0, Y2, Y6
+	VBLENDVPS Y3, Y5, Y1, Y1
+	VBLENDVPS Y4, Y6, Y2, Y2
+	VMOVUPS   Y1, (SI)(AX*4)
+	VMOVUPS   Y2, 32(SI)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
 	JGE       loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMULPS     Y8, Y1, Y3
-	VCMPPS     $0x02, Y15, Y1, Y4
-	VBLENDVPS  Y4, Y3, Y1, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y1, Y3
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y2, Y4
+	VMULPS     Y0, Y1, Y5
+	VMULPS     Y0, Y2, Y6
+	VBLENDVPS  Y3, Y5, Y1, Y1
+	VBLENDVPS  Y4, Y6, Y2, Y2
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y1, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+// func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
 // Requires: AVX
-TEXT ·leakyBackVec(SB), NOSPLIT, $0-48
+TEXT ·leakyBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         y+16(FP), DI
 	MOVQ         dy+24(FP), R8
 	MOVQ         scalars+32(FP), DX
-	VBROADCASTSS (DX), Y8
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
 	VMOVUPS   (DI)(AX*4), Y1
-	VMOVUPS   (R8)(AX*4), Y2
-	VMULPS    Y8, Y2, Y3
-	VCMPPS    $0x02, Y15, Y1, Y4
-	VBLENDVPS Y4, Y3, Y2, Y0
-	VMOVUPS   Y0, (SI)(AX*4)
-	ADDQ      $0x08, AX
-	SUBQ      $0x08, CX
+	VMOVUPS   32(DI)(AX*4), Y2
+	VMOVUPS   (R8)(AX*4), Y3
+	VMOVUPS   32(R8)(AX*4), Y4
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y1, Y1
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y2, Y2
+	VMULPS    Y0, Y3, Y5
+	VMULPS    Y0, Y4, Y6
+	VBLENDVPS Y1, Y5, Y3, Y3
+	VBLENDVPS Y2, Y6, Y4, Y4
+	VMOVUPS   Y3, (SI)(AX*4)
+	VMOVUPS   Y4, 32(SI)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
 	JGE       loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y8, Y2, Y3
-	VCMPPS     $0x02, Y15, Y1, Y4
-	VBLENDVPS  Y4, Y3, Y2, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y1, Y1
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y3, Y5
+	VMULPS     Y0, Y4, Y6
+	VBLENDVPS  Y1, Y5, Y3, Y3
+	VBLENDVPS  Y2, Y6, Y4, Y4
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y3, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func normVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// func normVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·normVec(SB), NOSPLIT, $0-40
+TEXT ·normVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VSUBPS  Y8, Y1, Y0
-	VMULPS  Y9, Y0, Y0
-	VADDPS  Y10, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y3
+	VMOVUPS 32(DI)(AX*4), Y4
+	VSUBPS  Y0, Y3, Y3
+	VSUBPS  Y0, Y4, Y4
+	VMULPS  Y1, Y3, Y3
+	VMULPS  Y1, Y4, Y4
+	VADDPS  Y2, Y3, Y3
+	VADDPS  Y2, Y4, Y4
+	VMOVUPS Y3, (SI)(AX*4)
+	VMOVUPS Y4, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VSUBPS     Y8, Y1, Y0
-	VMULPS     Y9, Y0, Y0
-	VADDPS     Y10, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (DI)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(DI)(AX*4), Y4, Y4
+	VSUBPS     Y0, Y3, Y3
+	VSUBPS     Y0, Y4, Y4
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y1, Y4, Y4
+	VADDPS     Y2, Y3, Y3
+	VADDPS     Y2, Y4, Y4
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y3, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func normClampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+// func normClampVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·normClampVec(SB), NOSPLIT, $0-40
+TEXT ·normClampVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	VMOVUPS      vec00000000<>+0(SB), Y3
+	VBROADCASTSS 12(DX), Y4
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VSUBPS  Y8, Y1, Y0
-	VMULPS  Y9, Y0, Y0
-	VADDPS  Y10, Y0, Y0
-	VMAXPS  Y0, Y15, Y0
-	VMINPS  Y0, Y11, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y5
+	VMOVUPS 32(DI)(AX*4), Y6
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y0, Y6, Y6
+	VMULPS  Y1, Y5, Y5
+	VMULPS  Y1, Y6, Y6
+	VADDPS  Y2, Y5, Y5
+	VADDPS  Y2, Y6, Y6
+	VMAXPS  Y5, Y3, Y5
+	VMAXPS  Y6, Y3, Y6
+	VMINPS  Y5, Y4, Y5
+	VMINPS  Y6, Y4, Y6
+	VMOVUPS Y5, (SI)(AX*4)
+	VMOVUPS Y6, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VSUBPS     Y8, Y1, Y0
-	VMULPS     Y9, Y0, Y0
-	VADDPS     Y10, Y0, Y0
-	VMAXPS     Y0, Y15, Y0
-	VMINPS     Y0, Y11, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (DI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(DI)(AX*4), Y6, Y6
+	VSUBPS     Y0, Y5, Y5
+	VSUBPS     Y0, Y6, Y6
+	VMULPS     Y1, Y5, Y5
+	VMULPS     Y1, Y6, Y6
+	VADDPS     Y2, Y5, Y5
+	VADDPS     Y2, Y6, Y6
+	VMAXPS     Y5, Y3, Y5
+	VMAXPS     Y6, Y3, Y6
+	VMINPS     Y5, Y4, Y5
+	VMINPS     Y6, Y4, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y5, Y7, (SI)(AX*4)
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS Y6, Y5, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+// func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
 // Requires: AVX
-TEXT ·normPassVec(SB), NOSPLIT, $0-48
+TEXT ·normPassVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         dy+24(FP), R8
 	MOVQ         scalars+32(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	VMOVUPS      vec00000000<>+0(SB), Y3
+	VBROADCASTSS 12(DX), Y4
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VSUBPS  Y8, Y1, Y0
-	VMULPS  Y9, Y0, Y0
-	VADDPS  Y10, Y0, Y0
-	VCMPPS  $0x01, Y11, Y0, Y3
-	VCMPPS  $0x01, Y0, Y15, Y0
-	VANDPS  Y3, Y0, Y0
-	VANDPS  Y2, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y5
+	VMOVUPS 32(DI)(AX*4), Y6
+	VMOVUPS (R8)(AX*4), Y7
+	VMOVUPS 32(R8)(AX*4), Y8
+	VSUBPS  Y0, Y5, Y5
+	VSUBPS  Y0, Y6, Y6
+	VMULPS  Y1, Y5, Y5
+	VMULPS  Y1, Y6, Y6
+	VADDPS  Y2, Y5, Y5
+	VADDPS  Y2, Y6, Y6
+	VCMPPS  $0x01, Y5, Y3, Y9
+	VCMPPS  $0x01, Y6, Y3, Y10
+	VCMPPS  $0x01, Y4, Y5, Y5
+	VCMPPS  $0x01, Y4, Y6, Y6
+	VANDPS  Y5, Y9, Y5
+	VANDPS  Y6, Y10, Y6
+	VANDPS  Y7, Y5, Y7
+	VANDPS  Y8, Y6, Y8
+	VMOVUPS Y7, (SI)(AX*4)
+	VMOVUPS Y8, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VSUBPS     Y8, Y1, Y0
-	VMULPS     Y9, Y0, Y0
-	VADDPS     Y10, Y0, Y0
-	VCMPPS     $0x01, Y11, Y0, Y3
-	VCMPPS     $0x01, Y0, Y15, Y0
-	VANDPS     Y3, Y0, Y0
-	VANDPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (DI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(DI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (R8)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(R8)(AX*4), Y8, Y8
+	VSUBPS     Y0, Y5, Y5
+	VSUBPS     Y0, Y6, Y6
+	VMULPS     Y1, Y5, Y5
+	VMULPS     Y1, Y6, Y6
+	VADDPS     Y2, Y5, Y5
+	VADDPS     Y2, Y6, Y6
+	VCMPPS     $0x01, Y5, Y3, Y9
+	VCMPPS     $0x01, Y6, Y3, Y10
+	VCMPPS     $0x01, Y4, Y5, Y5
+	VCMPPS     $0x01, Y4, Y6, Y6
+	VANDPS     Y5, Y9, Y5
+	VANDPS     Y6, Y10, Y6
+	VANDPS     Y7, Y5, Y7
+	VANDPS     Y8, Y6, Y8
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y7, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS Y8, Y7, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32, mask *int32)
+// func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32)
 // Requires: AVX
-TEXT ·layerVec(SB), NOSPLIT, $0-56
+TEXT ·layerVec(SB), NOSPLIT, $0-48
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         w+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         scalars+40(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+48(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMOVUPS (R9)(AX*4), Y3
-	VSUBPS  Y8, Y1, Y0
-	VMULPS  Y9, Y0, Y0
-	VMULPS  Y2, Y0, Y0
-	VADDPS  Y3, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y2
+	VMOVUPS 32(DI)(AX*4), Y3
+	VMOVUPS (R8)(AX*4), Y4
+	VMOVUPS 32(R8)(AX*4), Y5
+	VMOVUPS (R9)(AX*4), Y6
+	VMOVUPS 32(R9)(AX*4), Y7
+	VSUBPS  Y0, Y2, Y2
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y1, Y2, Y2
+	VMULPS  Y1, Y3, Y3
+	VMULPS  Y4, Y2, Y4
+	VMULPS  Y5, Y3, Y5
+	VADDPS  Y6, Y4, Y6
+	VADDPS  Y7, Y5, Y7
+	VMOVUPS Y6, (SI)(AX*4)
+	VMOVUPS Y7, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMASKMOVPS (R9)(AX*4), Y14, Y3
-	VSUBPS     Y8, Y1, Y0
-	VMULPS     Y9, Y0, Y0
-	VMULPS     Y2, Y0, Y0
-	VADDPS     Y3, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (R9)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(R9)(AX*4), Y7, Y7
+	VSUBPS     Y0, Y2, Y2
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y1, Y2, Y2
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y4, Y2, Y4
+	VMULPS     Y5, Y3, Y5
+	VADDPS     Y6, Y4, Y6
+	VADDPS     Y7, Y5, Y7
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y6, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y7, Y6, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32, mask *int32)
+// func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32)
 // Requires: AVX
-TEXT ·normBackVec(SB), NOSPLIT, $0-48
+TEXT ·normBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         x+24(FP), R8
 	MOVQ         scalars+32(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y8, Y1, Y0
-	VSUBPS  Y9, Y2, Y2
-	VMULPS  Y10, Y2, Y2
-	VADDPS  Y2, Y0, Y0
-	VADDPS  Y11, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (DI)(AX*4), Y4
+	VMOVUPS 32(DI)(AX*4), Y5
+	VMOVUPS (R8)(AX*4), Y6
+	VMOVUPS 32(R8)(AX*4), Y7
+	VMULPS  Y0, Y4, Y4
+	VMULPS  Y0, Y5, Y5
+	VSUBPS  Y1, Y6, Y6
+	VSUBPS  Y1, Y7, Y7
+	VMULPS  Y2, Y6, Y6
+	VMULPS  Y2, Y7, Y7
+	VADDPS  Y6, Y4, Y6
+	VADDPS  Y7, Y5, Y7
+	VADDPS  Y3, Y6, Y6
+	VADDPS  Y3, Y7, Y7
+	VMOVUPS Y6, (SI)(AX*4)
+	VMOVUPS Y7, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y8, Y1, Y0
-	VSUBPS     Y9, Y2, Y2
-	VMULPS     Y10, Y2, Y2
-	VADDPS     Y2, Y0, Y0
-	VADDPS     Y11, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (DI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(DI)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (R8)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(R8)(AX*4), Y7, Y7
+	VMULPS     Y0, Y4, Y4
+	VMULPS     Y0, Y5, Y5
+	VSUBPS     Y1, Y6, Y6
+	VSUBPS     Y1, Y7, Y7
+	VMULPS     Y2, Y6, Y6
+	VMULPS     Y2, Y7, Y7
+	VADDPS     Y6, Y4, Y6
+	VADDPS     Y7, Y5, Y7
+	VADDPS     Y3, Y6, Y6
+	VADDPS     Y3, Y7, Y7
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y6, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y7, Y6, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func axpyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·axpyVec(SB), NOSPLIT, $0-40
-	MOVQ         dst+8(FP), SI
-	MOVQ         x+16(FP), DI
-	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
-	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
-	XORQ         AX, AX
-	SUBQ         $0x08, CX
-	JL           rest
+// func expVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·expVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec42b20000<>+0(SB), Y0
+	VMOVUPS vecc2d00000<>+0(SB), Y1
+	SUBQ    $0x10, CX
+	JL      rest
 
 loop:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS (DI)(AX*4), Y1
-	VMULPS  Y8, Y1, Y1
-	VADDPS  Y1, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
-	JGE     loop
-
-rest:
-	ADDQ       $0x08, CX
-	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMULPS     Y8, Y1, Y1
-	VADDPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func reluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·reluVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
-
-loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMAXPS  Y1, Y15, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
-	JGE     loop
-
-rest:
-	ADDQ       $0x08, CX
-	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMAXPS     Y1, Y15, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func reluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·reluBackVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   y+16(FP), DI
-	MOVQ   dy+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
-
-loop:
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VCMPPS  $0x01, Y1, Y15, Y0
-	VANDPS  Y2, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
-	JGE     loop
-
-rest:
-	ADDQ       $0x08, CX
-	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VCMPPS     $0x01, Y1, Y15, Y0
-	VANDPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func expVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
-
-loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y1, Y6, Y1
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y4
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VMINPS       Y2, Y0, Y2
+	VMINPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y1
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y1
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y6
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y4, Y3
+	VPSRAD       $0x01, Y5, Y2
+	VPSUBD       Y3, Y4, Y4
+	VPSUBD       Y2, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPADDD       vec0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y7, Y2, Y7
 	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y1
-	VMOVAPS      Y1, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y7, Y5, Y7
+	VMOVUPS      Y6, (SI)(AX*4)
+	VMOVUPS      Y7, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y1, Y6, Y1
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y4
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VMINPS       Y2, Y0, Y2
+	VMINPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
 	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y1
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y1
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y6
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
 	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y4, Y3
+	VPSRAD       $0x01, Y5, Y2
+	VPSUBD       Y3, Y4, Y4
+	VPSUBD       Y2, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPADDD       vec0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y7, Y2, Y7
 	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y1
-	VMOVAPS      Y1, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y7, Y5, Y7
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y6, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y6
+	VMASKMOVPS   Y7, Y6, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-DATA vec42b20000<>+0(SB)/4, $0x42b20000
-DATA vec42b20000<>+4(SB)/4, $0x42b20000
-DATA vec42b20000<>+8(SB)/4, $0x42b20000
-DATA vec42b20000<>+12(SB)/4, $0x42b20000
-DATA vec42b20000<>+16(SB)/4, $0x42b20000
-DATA vec42b20000<>+20(SB)/4, $0x42b20000
-DATA vec42b20000<>+24(SB)/4, $0x42b20000
-DATA vec42b20000<>+28(SB)/4, $0x42b20000
-GLOBL vec42b20000<>(SB), RODATA|NOPTR, $32
+wide:
+	VBROADCASTSS vec42b20000<>+0(SB), Z0
+	VBROADCASTSS vecc2d00000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVUPS           Z4, (SI)(AX*4)
+	VMOVUPS           Z5, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVUPS           Z4, K6, (SI)(AX*4)
+	VMOVUPS           Z5, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
 
 DATA vecc2d00000<>+0(SB)/4, $0xc2d00000
 DATA vecc2d00000<>+4(SB)/4, $0xc2d00000
@@ -832,6 +1314,16 @@ DATA vecc2d00000<>+24(SB)/4, $0xc2d00000
 DATA vecc2d00000<>+28(SB)/4, $0xc2d00000
 GLOBL vecc2d00000<>(SB), RODATA|NOPTR, $32
 
+DATA vec42b20000<>+0(SB)/4, $0x42b20000
+DATA vec42b20000<>+4(SB)/4, $0x42b20000
+DATA vec42b20000<>+8(SB)/4, $0x42b20000
+DATA vec42b20000<>+12(SB)/4, $0x42b20000
+DATA vec42b20000<>+16(SB)/4, $0x42b20000
+DATA vec42b20000<>+20(SB)/4, $0x42b20000
+DATA vec42b20000<>+24(SB)/4, $0x42b20000
+DATA vec42b20000<>+28(SB)/4, $0x42b20000
+GLOBL vec42b20000<>(SB), RODATA|NOPTR, $32
+
 DATA vec3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
 DATA vec3fb8aa3b<>+4(SB)/4, $0x3fb8aa3b
 DATA vec3fb8aa3b<>+8(SB)/4, $0x3fb8aa3b
@@ -842,16 +1334,6 @@ DATA vec3fb8aa3b<>+24(SB)/4, $0x3fb8aa3b
 DATA vec3fb8aa3b<>+28(SB)/4, $0x3fb8aa3b
 GLOBL vec3fb8aa3b<>(SB), RODATA|NOPTR, $32
 
-DATA vec3f318000<>+0(SB)/4, $0x3f318000
-DATA vec3f318000<>+4(SB)/4, $0x3f318000
-DATA vec3f318000<>+8(SB)/4, $0x3f318000
-DATA vec3f318000<>+12(SB)/4, $0x3f318000
-DATA vec3f318000<>+16(SB)/4, $0x3f318000
-DATA vec3f318000<>+20(SB)/4, $0x3f318000
-DATA vec3f318000<>+24(SB)/4, $0x3f318000
-DATA vec3f318000<>+28(SB)/4, $0x3f318000
-GLOBL vec3f318000<>(SB), RODATA|NOPTR, $32
-
 DATA vecb95e8083<>+0(SB)/4, $0xb95e8083
 DATA vecb95e8083<>+4(SB)/4, $0xb95e8083
 DATA vecb95e8083<>+8(SB)/4, $0xb95e8083
@@ -861,6 +1343,16 @@ DATA vecb95e8083<>+20(SB)/4, $0xb95e8083
 DATA vecb95e8083<>+24(SB)/4, $0xb95e8083
 DATA vecb95e8083<>+28(SB)/4, $0xb95e8083
 GLOBL vecb95e8083<>(SB), RODATA|NOPTR, $32
+
+DATA vec3f318000<>+0(SB)/4, $0x3f318000
+DATA vec3f318000<>+4(SB)/4, $0x3f318000
+DATA vec3f318000<>+8(SB)/4, $0x3f318000
+DATA vec3f318000<>+12(SB)/4, $0x3f318000
+DATA vec3f318000<>+16(SB)/4, $0x3f318000
+DATA vec3f318000<>+20(SB)/4, $0x3f318000
+DATA vec3f318000<>+24(SB)/4, $0x3f318000
+DATA vec3f318000<>+28(SB)/4, $0x3f318000
+GLOBL vec3f318000<>(SB), RODATA|NOPTR, $32
 
 DATA vec39506967<>+0(SB)/4, $0x39506967
 DATA vec39506967<>+4(SB)/4, $0x39506967
@@ -942,221 +1434,897 @@ DATA vec0000007f<>+24(SB)/4, $0x0000007f
 DATA vec0000007f<>+28(SB)/4, $0x0000007f
 GLOBL vec0000007f<>(SB), RODATA|NOPTR, $32
 
-// func sigmoidVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·sigmoidVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+// func expShiftVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·expShiftVec(SB), NOSPLIT, $0-32
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	CMPQ         ·level+0(SB), $0x02
+	JGE          wide
+	VBROADCASTSS (DX), Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y2
+	SUBQ         $0x10, CX
+	JL           rest
 
 loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VSUBPS       Y1, Y15, Y1
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y1, Y6, Y1
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y1
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y1
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y3
+	VMOVUPS      32(DI)(AX*4), Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y5, Y5
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y5, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y4, Y5, Y5
+	VPSUBD       Y3, Y6, Y6
 	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y1
-	VMOVUPS      vec3f800000<>+0(SB), Y0
-	VADDPS       Y0, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y7, Y4, Y7
+	VMULPS       Y8, Y3, Y8
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y7, Y5, Y7
+	VMULPS       Y8, Y6, Y8
+	VMOVUPS      Y7, (SI)(AX*4)
+	VMOVUPS      Y8, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VSUBPS       Y1, Y15, Y1
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y1, Y6, Y1
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y1, Y6, Y1
-	VMULPS       vec3fb8aa3b<>+0(SB), Y1, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y1
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y1
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y1, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y3
+	VMASKMOVPS   (DI)(AX*4), Y3, Y3
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   32(DI)(AX*4), Y4, Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y5, Y5
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y5, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y4, Y5, Y5
+	VPSUBD       Y3, Y6, Y6
 	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y1
-	VMOVUPS      vec3f800000<>+0(SB), Y0
-	VADDPS       Y0, Y1, Y1
-	VDIVPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y7, Y4, Y7
+	VMULPS       Y8, Y3, Y8
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y7, Y5, Y7
+	VMULPS       Y8, Y6, Y8
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y7, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y8, Y7, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func tanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tanhVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+wide:
+	VBROADCASTSS vec42b20000<>+0(SB), Z0
+	VBROADCASTSS vecc2d00000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VSUBPS.BCST       (DX), Z2, Z2
+	VSUBPS.BCST       (DX), Z3, Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVUPS           Z4, (SI)(AX*4)
+	VMOVUPS           Z5, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VSUBPS.BCST       (DX), Z2, Z2
+	VSUBPS.BCST       (DX), Z3, Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVUPS           Z4, K6, (SI)(AX*4)
+	VMOVUPS           Z5, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+// func sigmoidVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·sigmoidVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      rest
 
 loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y2
-	VADDPS       Y2, Y2, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VSUBPS       Y4, Y0, Y4
+	VSUBPS       Y5, Y0, Y5
+	VMINPS       Y4, Y1, Y4
+	VMINPS       Y5, Y1, Y5
+	VMAXPS       Y4, Y2, Y4
+	VMAXPS       Y5, Y2, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y5
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y6, Y5
+	VPSRAD       $0x01, Y7, Y4
+	VPSUBD       Y5, Y6, Y6
+	VPSUBD       Y4, Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
 	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VADDPS       vec3f800000<>+0(SB), Y0, Y0
-	VMOVUPS      vec40000000<>+0(SB), Y3
-	VDIVPS       Y0, Y3, Y3
-	VMOVUPS      vec3f800000<>+0(SB), Y0
-	VSUBPS       Y3, Y0, Y0
-	VANDPS       vec80000000<>+0(SB), Y1, Y3
-	VORPS        Y3, Y0, Y0
-	VMULPS       Y1, Y1, Y3
-	VMOVUPS      vecbbbaf0ea<>+0(SB), Y4
-	VFMADD213PS  vec3ca9134e<>+0(SB), Y3, Y4
-	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y3, Y4
-	VFMADD213PS  vec3e088393<>+0(SB), Y3, Y4
-	VFMADD213PS  vecbeaaaa99<>+0(SB), Y3, Y4
-	VMULPS       Y1, Y3, Y3
-	VFMADD213PS  Y1, Y3, Y4
-	VMOVUPS      vec3f200000<>+0(SB), Y3
-	VCMPPS       $0x02, Y2, Y3, Y3
-	VBLENDVPS    Y3, Y0, Y4, Y0
-	VCMPPS       $0x03, Y1, Y1, Y3
-	VBLENDVPS    Y3, Y1, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VMULPS       Y8, Y5, Y8
+	VMULPS       Y9, Y4, Y9
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y8, Y6, Y8
+	VMULPS       Y9, Y7, Y9
+	VADDPS       Y3, Y8, Y8
+	VADDPS       Y3, Y9, Y9
+	VDIVPS       Y8, Y3, Y8
+	VDIVPS       Y9, Y3, Y9
+	VMOVUPS      Y8, (SI)(AX*4)
+	VMOVUPS      Y9, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y2
-	VADDPS       Y2, Y2, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VSUBPS       Y4, Y0, Y4
+	VSUBPS       Y5, Y0, Y5
+	VMINPS       Y4, Y1, Y4
+	VMINPS       Y5, Y1, Y5
+	VMAXPS       Y4, Y2, Y4
+	VMAXPS       Y5, Y2, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y5
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y6, Y5
+	VPSRAD       $0x01, Y7, Y4
+	VPSUBD       Y5, Y6, Y6
+	VPSUBD       Y4, Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
 	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VADDPS       vec3f800000<>+0(SB), Y0, Y0
-	VMOVUPS      vec40000000<>+0(SB), Y3
-	VDIVPS       Y0, Y3, Y3
-	VMOVUPS      vec3f800000<>+0(SB), Y0
-	VSUBPS       Y3, Y0, Y0
-	VANDPS       vec80000000<>+0(SB), Y1, Y3
-	VORPS        Y3, Y0, Y0
-	VMULPS       Y1, Y1, Y3
-	VMOVUPS      vecbbbaf0ea<>+0(SB), Y4
-	VFMADD213PS  vec3ca9134e<>+0(SB), Y3, Y4
-	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y3, Y4
-	VFMADD213PS  vec3e088393<>+0(SB), Y3, Y4
-	VFMADD213PS  vecbeaaaa99<>+0(SB), Y3, Y4
-	VMULPS       Y1, Y3, Y3
-	VFMADD213PS  Y1, Y3, Y4
-	VMOVUPS      vec3f200000<>+0(SB), Y3
-	VCMPPS       $0x02, Y2, Y3, Y3
-	VBLENDVPS    Y3, Y0, Y4, Y0
-	VCMPPS       $0x03, Y1, Y1, Y3
-	VBLENDVPS    Y3, Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMULPS       Y8, Y5, Y8
+	VMULPS       Y9, Y4, Y9
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y8, Y6, Y8
+	VMULPS       Y9, Y7, Y9
+	VADDPS       Y3, Y8, Y8
+	VADDPS       Y3, Y9, Y9
+	VDIVPS       Y8, Y3, Y8
+	VDIVPS       Y9, Y3, Y9
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y8, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   Y9, Y8, 32(SI)(AX*4)
 
 done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VSUBPS            Z4, Z0, Z4
+	VSUBPS            Z5, Z0, Z5
+	VMINPS            Z4, Z1, Z4
+	VMINPS            Z5, Z1, Z5
+	VMAXPS            Z4, Z2, Z4
+	VMAXPS            Z5, Z2, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z5, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z5
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z5
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VSCALEFPS         Z6, Z8, Z6
+	VSCALEFPS         Z7, Z9, Z7
+	VADDPS            Z3, Z6, Z6
+	VADDPS            Z3, Z7, Z7
+	VDIVPS            Z6, Z3, Z6
+	VDIVPS            Z7, Z3, Z7
+	VMOVUPS           Z6, (SI)(AX*4)
+	VMOVUPS           Z7, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VSUBPS            Z4, Z0, Z4
+	VSUBPS            Z5, Z0, Z5
+	VMINPS            Z4, Z1, Z4
+	VMINPS            Z5, Z1, Z5
+	VMAXPS            Z4, Z2, Z4
+	VMAXPS            Z5, Z2, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z5, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z5
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z5
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VSCALEFPS         Z6, Z8, Z6
+	VSCALEFPS         Z7, Z9, Z7
+	VADDPS            Z3, Z6, Z6
+	VADDPS            Z3, Z7, Z7
+	VDIVPS            Z6, Z3, Z6
+	VDIVPS            Z7, Z3, Z7
+	VMOVUPS           Z6, K6, (SI)(AX*4)
+	VMOVUPS           Z7, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+// func tanhVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
+TEXT ·tanhVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec42b20000<>+0(SB), Y0
+	VMOVUPS vecc2d00000<>+0(SB), Y1
+	VMOVUPS vec3f800000<>+0(SB), Y2
+	VMOVUPS vec40000000<>+0(SB), Y3
+	VMOVUPS vec3f200000<>+0(SB), Y4
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y5
+	VMOVUPS      32(DI)(AX*4), Y6
+	VANDPS       vec7fffffff<>+0(SB), Y5, Y7
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y8
+	VADDPS       Y7, Y7, Y9
+	VADDPS       Y8, Y8, Y10
+	VMINPS       Y9, Y0, Y9
+	VMINPS       Y10, Y0, Y10
+	VMAXPS       Y9, Y1, Y9
+	VMAXPS       Y10, Y1, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VROUNDPS     $0x00, Y11, Y11
+	VROUNDPS     $0x00, Y12, Y12
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VCVTPS2DQ    Y11, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y11, Y10
+	VPSRAD       $0x01, Y12, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y9, Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y13, Y10, Y13
+	VMULPS       Y14, Y9, Y14
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y12, Y12
+	VMULPS       Y13, Y11, Y13
+	VMULPS       Y14, Y12, Y14
+	VADDPS       Y2, Y13, Y13
+	VADDPS       Y2, Y14, Y14
+	VDIVPS       Y13, Y3, Y13
+	VDIVPS       Y14, Y3, Y14
+	VSUBPS       Y13, Y2, Y13
+	VSUBPS       Y14, Y2, Y14
+	VANDPS       vec80000000<>+0(SB), Y5, Y12
+	VANDPS       vec80000000<>+0(SB), Y6, Y11
+	VORPS        Y12, Y13, Y12
+	VORPS        Y11, Y14, Y11
+	VMULPS       Y5, Y5, Y14
+	VMULPS       Y6, Y6, Y13
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y9
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y14, Y9
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y10
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y13, Y10
+	VFMADD213PS  vec3e088393<>+0(SB), Y14, Y9
+	VFMADD213PS  vec3e088393<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y13, Y10
+	VCMPPS       $0x02, Y7, Y4, Y7
+	VCMPPS       $0x02, Y8, Y4, Y8
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y13, Y6, Y13
+	VFMADD213PS  Y5, Y14, Y9
+	VFMADD213PS  Y6, Y13, Y10
+	VBLENDVPS    Y7, Y12, Y9, Y9
+	VBLENDVPS    Y8, Y11, Y10, Y10
+	VCMPPS       $0x03, Y5, Y5, Y11
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VBLENDVPS    Y11, Y5, Y9, Y9
+	VBLENDVPS    Y8, Y6, Y10, Y10
+	VMOVUPS      Y9, (SI)(AX*4)
+	VMOVUPS      Y10, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   (DI)(AX*4), Y5, Y5
+	VMOVUPS      32(BX), Y6
+	VMASKMOVPS   32(DI)(AX*4), Y6, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y5, Y7
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y8
+	VADDPS       Y7, Y7, Y9
+	VADDPS       Y8, Y8, Y10
+	VMINPS       Y9, Y0, Y9
+	VMINPS       Y10, Y0, Y10
+	VMAXPS       Y9, Y1, Y9
+	VMAXPS       Y10, Y1, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VROUNDPS     $0x00, Y11, Y11
+	VROUNDPS     $0x00, Y12, Y12
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VCVTPS2DQ    Y11, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y11, Y10
+	VPSRAD       $0x01, Y12, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y9, Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y13, Y10, Y13
+	VMULPS       Y14, Y9, Y14
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y12, Y12
+	VMULPS       Y13, Y11, Y13
+	VMULPS       Y14, Y12, Y14
+	VADDPS       Y2, Y13, Y13
+	VADDPS       Y2, Y14, Y14
+	VDIVPS       Y13, Y3, Y13
+	VDIVPS       Y14, Y3, Y14
+	VSUBPS       Y13, Y2, Y13
+	VSUBPS       Y14, Y2, Y14
+	VANDPS       vec80000000<>+0(SB), Y5, Y12
+	VANDPS       vec80000000<>+0(SB), Y6, Y11
+	VORPS        Y12, Y13, Y12
+	VORPS        Y11, Y14, Y11
+	VMULPS       Y5, Y5, Y14
+	VMULPS       Y6, Y6, Y13
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y9
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y14, Y9
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y10
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y13, Y10
+	VFMADD213PS  vec3e088393<>+0(SB), Y14, Y9
+	VFMADD213PS  vec3e088393<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y13, Y10
+	VCMPPS       $0x02, Y7, Y4, Y7
+	VCMPPS       $0x02, Y8, Y4, Y8
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y13, Y6, Y13
+	VFMADD213PS  Y5, Y14, Y9
+	VFMADD213PS  Y6, Y13, Y10
+	VBLENDVPS    Y7, Y12, Y9, Y9
+	VBLENDVPS    Y8, Y11, Y10, Y10
+	VCMPPS       $0x03, Y5, Y5, Y11
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VBLENDVPS    Y11, Y5, Y9, Y9
+	VBLENDVPS    Y8, Y6, Y10, Y10
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y9, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y10, Y9, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec42b20000<>+0(SB), Z0
+	VBROADCASTSS vecc2d00000<>+0(SB), Z1
+	VBROADCASTSS vec3f800000<>+0(SB), Z2
+	VBROADCASTSS vec40000000<>+0(SB), Z3
+	VBROADCASTSS vec3f200000<>+0(SB), Z4
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z5
+	VMOVUPS           64(DI)(AX*4), Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z5, Z7
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z6, Z8
+	VADDPS            Z7, Z7, Z9
+	VADDPS            Z8, Z8, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z10, Z12
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VRNDSCALEPS       $0x00, Z12, Z12
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z12, Z10
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z12, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VBROADCASTSS      vec39506967<>+0(SB), Z14
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VSCALEFPS         Z11, Z13, Z11
+	VSCALEFPS         Z12, Z14, Z12
+	VADDPS            Z2, Z11, Z11
+	VADDPS            Z2, Z12, Z12
+	VDIVPS            Z11, Z3, Z11
+	VDIVPS            Z12, Z3, Z12
+	VSUBPS            Z11, Z2, Z11
+	VSUBPS            Z12, Z2, Z12
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z14
+	VANDPS.BCST       vec80000000<>+0(SB), Z6, Z13
+	VORPS             Z14, Z11, Z14
+	VORPS             Z13, Z12, Z13
+	VMULPS            Z5, Z5, Z12
+	VMULPS            Z6, Z6, Z11
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z12, Z10
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z11, Z9
+	VCMPPS            $0x02, Z7, Z4, K1
+	VCMPPS            $0x02, Z8, Z4, K2
+	VMULPS            Z12, Z5, Z12
+	VMULPS            Z11, Z6, Z11
+	VFMADD213PS       Z5, Z12, Z10
+	VFMADD213PS       Z6, Z11, Z9
+	VBLENDMPS         Z14, Z10, K1, Z10
+	VBLENDMPS         Z13, Z9, K2, Z9
+	VCMPPS            $0x03, Z5, Z5, K2
+	VCMPPS            $0x03, Z6, Z6, K1
+	VBLENDMPS         Z5, Z10, K2, Z10
+	VBLENDMPS         Z6, Z9, K1, Z9
+	VMOVUPS           Z10, (SI)(AX*4)
+	VMOVUPS           Z9, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z5
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z5, Z7
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z6, Z8
+	VADDPS            Z7, Z7, Z9
+	VADDPS            Z8, Z8, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z10, Z12
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VRNDSCALEPS       $0x00, Z12, Z12
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z12, Z10
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z12, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VBROADCASTSS      vec39506967<>+0(SB), Z14
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VSCALEFPS         Z11, Z13, Z11
+	VSCALEFPS         Z12, Z14, Z12
+	VADDPS            Z2, Z11, Z11
+	VADDPS            Z2, Z12, Z12
+	VDIVPS            Z11, Z3, Z11
+	VDIVPS            Z12, Z3, Z12
+	VSUBPS            Z11, Z2, Z11
+	VSUBPS            Z12, Z2, Z12
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z14
+	VANDPS.BCST       vec80000000<>+0(SB), Z6, Z13
+	VORPS             Z14, Z11, Z14
+	VORPS             Z13, Z12, Z13
+	VMULPS            Z5, Z5, Z12
+	VMULPS            Z6, Z6, Z11
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z12, Z10
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z11, Z9
+	VCMPPS            $0x02, Z7, Z4, K1
+	VCMPPS            $0x02, Z8, Z4, K2
+	VMULPS            Z12, Z5, Z12
+	VMULPS            Z11, Z6, Z11
+	VFMADD213PS       Z5, Z12, Z10
+	VFMADD213PS       Z6, Z11, Z9
+	VBLENDMPS         Z14, Z10, K1, Z10
+	VBLENDMPS         Z13, Z9, K2, Z9
+	VCMPPS            $0x03, Z5, Z5, K2
+	VCMPPS            $0x03, Z6, Z6, K1
+	VBLENDMPS         Z5, Z10, K2, Z10
+	VBLENDMPS         Z6, Z9, K1, Z9
+	VMOVUPS           Z10, K6, (SI)(AX*4)
+	VMOVUPS           Z9, K7, 64(SI)(AX*4)
+
+wide_done:
 	VZEROUPPER
 	RET
 
@@ -1250,617 +2418,655 @@ DATA vec3f200000<>+24(SB)/4, $0x3f200000
 DATA vec3f200000<>+28(SB)/4, $0x3f200000
 GLOBL vec3f200000<>(SB), RODATA|NOPTR, $32
 
-// func expShiftVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expShiftVec(SB), NOSPLIT, $0-40
-	MOVQ         dst+8(FP), SI
-	MOVQ         x+16(FP), DI
-	MOVQ         scalars+24(FP), DX
-	VBROADCASTSS (DX), Y8
-	MOVQ         n+0(FP), CX
-	MOVQ         mask+32(FP), R11
-	VXORPS       Y15, Y15, Y15
-	XORQ         AX, AX
-	SUBQ         $0x08, CX
-	JL           rest
+// func siluVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·siluVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      rest
 
 loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VSUBPS       Y8, Y1, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VSUBPS       Y4, Y0, Y6
+	VSUBPS       Y5, Y0, Y7
+	VMINPS       Y6, Y1, Y6
+	VMINPS       Y7, Y1, Y7
+	VMAXPS       Y6, Y2, Y6
+	VMAXPS       Y7, Y2, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y8, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y7, Y8, Y8
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
 	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y6, Y11
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y8, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      Y10, (SI)(AX*4)
+	VMOVUPS      Y11, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VSUBPS       Y8, Y1, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VSUBPS       Y4, Y0, Y6
+	VSUBPS       Y5, Y0, Y7
+	VMINPS       Y6, Y1, Y6
+	VMINPS       Y7, Y1, Y7
+	VMAXPS       Y6, Y2, Y6
+	VMAXPS       Y7, Y2, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y8, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y7, Y8, Y8
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
 	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y6, Y11
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y8, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y10, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y11, Y10, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func siluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·siluVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VSUBPS            Z4, Z0, Z6
+	VSUBPS            Z5, Z0, Z7
+	VMINPS            Z6, Z1, Z6
+	VMINPS            Z7, Z1, Z7
+	VMAXPS            Z6, Z2, Z6
+	VMAXPS            Z7, Z2, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VSCALEFPS         Z8, Z10, Z8
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z8, Z8
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z8, Z3, Z8
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z9, Z5, Z9
+	VMOVUPS           Z8, (SI)(AX*4)
+	VMOVUPS           Z9, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VSUBPS            Z4, Z0, Z6
+	VSUBPS            Z5, Z0, Z7
+	VMINPS            Z6, Z1, Z6
+	VMINPS            Z7, Z1, Z7
+	VMAXPS            Z6, Z2, Z6
+	VMAXPS            Z7, Z2, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VSCALEFPS         Z8, Z10, Z8
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z8, Z8
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z8, Z3, Z8
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z9, Z5, Z9
+	VMOVUPS           Z8, K6, (SI)(AX*4)
+	VMOVUPS           Z9, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+// func geluVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
+TEXT ·geluVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec41700000<>+0(SB), Y0
+	VMOVUPS vec3f800000<>+0(SB), Y1
+	VMOVUPS vec00000000<>+0(SB), Y2
+	SUBQ    $0x10, CX
+	JL      rest
 
 loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVAPS      Y1, Y2
-	VSUBPS       Y2, Y15, Y2
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y2, Y6, Y2
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y2, Y6, Y2
-	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y2
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y3, Y3
-	VMULPS       Y3, Y1, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y3
+	VMOVUPS      32(DI)(AX*4), Y4
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y4, Y6
+	VMINPS       Y5, Y0, Y5
+	VMINPS       Y6, Y0, Y6
+	VMULPS       vecbf000000<>+0(SB), Y5, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y6, Y8, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VROUNDPS     $0x00, Y9, Y9
+	VROUNDPS     $0x00, Y10, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VCVTPS2DQ    Y9, Y9
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y9, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y11, Y8, Y11
+	VMULPS       Y12, Y7, Y12
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y11, Y9, Y11
+	VMULPS       Y12, Y10, Y12
+	VMOVUPS      vec3e99999a<>+0(SB), Y10
+	VFMADD213PS  Y1, Y5, Y10
+	VMOVUPS      vec3e99999a<>+0(SB), Y9
+	VFMADD213PS  Y1, Y6, Y9
+	VDIVPS       Y10, Y1, Y10
+	VDIVPS       Y9, Y1, Y9
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y10, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y8
+	VFMADD213PS  vecbe285edc<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e600b92<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y9, Y8
+	VFMADD213PS  vecbd856713<>+0(SB), Y10, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df4f642<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y9, Y8
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y9, Y8, Y9
+	VMULPS       Y10, Y11, Y10
+	VMULPS       Y9, Y12, Y9
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VFNMADD231PS Y10, Y5, Y3
+	VFNMADD231PS Y9, Y6, Y4
+	VMOVUPS      Y3, (SI)(AX*4)
+	VMOVUPS      Y4, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMOVAPS      Y1, Y2
-	VSUBPS       Y2, Y15, Y2
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y2, Y6, Y2
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y2, Y6, Y2
-	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y2
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VADDPS       Y3, Y2, Y2
-	VDIVPS       Y2, Y3, Y3
-	VMULPS       Y3, Y1, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y3
+	VMASKMOVPS   (DI)(AX*4), Y3, Y3
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   32(DI)(AX*4), Y4, Y4
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y4, Y6
+	VMINPS       Y5, Y0, Y5
+	VMINPS       Y6, Y0, Y6
+	VMULPS       vecbf000000<>+0(SB), Y5, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y6, Y8, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VROUNDPS     $0x00, Y9, Y9
+	VROUNDPS     $0x00, Y10, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VCVTPS2DQ    Y9, Y9
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y9, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y11, Y8, Y11
+	VMULPS       Y12, Y7, Y12
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y11, Y9, Y11
+	VMULPS       Y12, Y10, Y12
+	VMOVUPS      vec3e99999a<>+0(SB), Y10
+	VFMADD213PS  Y1, Y5, Y10
+	VMOVUPS      vec3e99999a<>+0(SB), Y9
+	VFMADD213PS  Y1, Y6, Y9
+	VDIVPS       Y10, Y1, Y10
+	VDIVPS       Y9, Y1, Y9
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y10, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y8
+	VFMADD213PS  vecbe285edc<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e600b92<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y9, Y8
+	VFMADD213PS  vecbd856713<>+0(SB), Y10, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df4f642<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y9, Y8
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y9, Y8, Y9
+	VMULPS       Y10, Y11, Y10
+	VMULPS       Y9, Y12, Y9
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VFNMADD231PS Y10, Y5, Y3
+	VFNMADD231PS Y9, Y6, Y4
+	VMOVUPS      (BX), Y9
+	VMASKMOVPS   Y3, Y9, (SI)(AX*4)
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   Y4, Y3, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func geluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+wide:
+	VBROADCASTSS vec41700000<>+0(SB), Z0
+	VBROADCASTSS vec3f800000<>+0(SB), Z1
+	VBROADCASTSS vec00000000<>+0(SB), Z2
+	SUBQ         $0x20, CX
+	JL           wide_rest
 
-loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
-	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VMOVUPS      vec3f000000<>+0(SB), Y0
-	VFMADD213PS  Y3, Y8, Y0
-	VDIVPS       Y0, Y3, Y3
-	VMOVUPS      vec3e2ef945<>+0(SB), Y0
-	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3fbe87b0<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbf914e5d<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3e8ec7cc<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbe3ec24c<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3dc636c9<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
-	VFNMADD231PS Y8, Y8, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VMULPS       Y3, Y0, Y0
-	VMULPS       vec3f000000<>+0(SB), Y0, Y0
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VBLENDVPS    Y1, Y0, Y3, Y0
-	VMULPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z3
+	VMOVUPS           64(DI)(AX*4), Z4
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z4, Z6
+	VMINPS            Z5, Z0, Z5
+	VMINPS            Z6, Z0, Z6
+	VMULPS.BCST       vecbf000000<>+0(SB), Z5, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS            Z5, Z7, Z7
+	VMULPS            Z6, Z8, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VSCALEFPS         Z9, Z11, Z9
+	VSCALEFPS         Z10, Z12, Z10
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z12
+	VFMADD213PS       Z1, Z5, Z12
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z11
+	VFMADD213PS       Z1, Z6, Z11
+	VDIVPS            Z12, Z1, Z12
+	VDIVPS            Z11, Z1, Z11
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z12, Z8
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z11, Z7
+	VMULPS            Z12, Z8, Z12
+	VMULPS            Z11, Z7, Z11
+	VMULPS            Z12, Z9, Z12
+	VMULPS            Z11, Z10, Z11
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VFNMADD231PS      Z12, Z5, Z3
+	VFNMADD231PS      Z11, Z6, Z4
+	VMOVUPS           Z3, (SI)(AX*4)
+	VMOVUPS           Z4, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
 
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
-	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VMOVUPS      vec3f000000<>+0(SB), Y0
-	VFMADD213PS  Y3, Y8, Y0
-	VDIVPS       Y0, Y3, Y3
-	VMOVUPS      vec3e2ef945<>+0(SB), Y0
-	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3fbe87b0<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbf914e5d<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3e8ec7cc<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbe3ec24c<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3dc636c9<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
-	VFNMADD231PS Y8, Y8, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VMULPS       Y3, Y0, Y0
-	VMULPS       vec3f000000<>+0(SB), Y0, Y0
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VBLENDVPS    Y1, Y0, Y3, Y0
-	VMULPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z3
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z4
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z4, Z6
+	VMINPS            Z5, Z0, Z5
+	VMINPS            Z6, Z0, Z6
+	VMULPS.BCST       vecbf000000<>+0(SB), Z5, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS            Z5, Z7, Z7
+	VMULPS            Z6, Z8, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VSCALEFPS         Z9, Z11, Z9
+	VSCALEFPS         Z10, Z12, Z10
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z12
+	VFMADD213PS       Z1, Z5, Z12
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z11
+	VFMADD213PS       Z1, Z6, Z11
+	VDIVPS            Z12, Z1, Z12
+	VDIVPS            Z11, Z1, Z11
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z12, Z8
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z11, Z7
+	VMULPS            Z12, Z8, Z12
+	VMULPS            Z11, Z7, Z11
+	VMULPS            Z12, Z9, Z12
+	VMULPS            Z11, Z10, Z11
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VFNMADD231PS      Z12, Z5, Z3
+	VFNMADD231PS      Z11, Z6, Z4
+	VMOVUPS           Z3, K6, (SI)(AX*4)
+	VMOVUPS           Z4, K7, 64(SI)(AX*4)
 
-done:
+wide_done:
 	VZEROUPPER
 	RET
 
-DATA vec3f3504f3<>+0(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+4(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+8(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+12(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+16(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+20(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+24(SB)/4, $0x3f3504f3
-DATA vec3f3504f3<>+28(SB)/4, $0x3f3504f3
-GLOBL vec3f3504f3<>(SB), RODATA|NOPTR, $32
-
-DATA vec3e2ef945<>+0(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+4(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+8(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+12(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+16(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+20(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+24(SB)/4, $0x3e2ef945
-DATA vec3e2ef945<>+28(SB)/4, $0x3e2ef945
-GLOBL vec3e2ef945<>(SB), RODATA|NOPTR, $32
-
-DATA vecbf527892<>+0(SB)/4, $0xbf527892
-DATA vecbf527892<>+4(SB)/4, $0xbf527892
-DATA vecbf527892<>+8(SB)/4, $0xbf527892
-DATA vecbf527892<>+12(SB)/4, $0xbf527892
-DATA vecbf527892<>+16(SB)/4, $0xbf527892
-DATA vecbf527892<>+20(SB)/4, $0xbf527892
-DATA vecbf527892<>+24(SB)/4, $0xbf527892
-DATA vecbf527892<>+28(SB)/4, $0xbf527892
-GLOBL vecbf527892<>(SB), RODATA|NOPTR, $32
-
-DATA vec3fbe87b0<>+0(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+4(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+8(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+12(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+16(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+20(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+24(SB)/4, $0x3fbe87b0
-DATA vec3fbe87b0<>+28(SB)/4, $0x3fbe87b0
-GLOBL vec3fbe87b0<>(SB), RODATA|NOPTR, $32
-
-DATA vecbf914e5d<>+0(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+4(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+8(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+12(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+16(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+20(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+24(SB)/4, $0xbf914e5d
-DATA vecbf914e5d<>+28(SB)/4, $0xbf914e5d
-GLOBL vecbf914e5d<>(SB), RODATA|NOPTR, $32
-
-DATA vec3e8ec7cc<>+0(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+4(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+8(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+12(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+16(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+20(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+24(SB)/4, $0x3e8ec7cc
-DATA vec3e8ec7cc<>+28(SB)/4, $0x3e8ec7cc
-GLOBL vec3e8ec7cc<>(SB), RODATA|NOPTR, $32
-
-DATA vecbe3ec24c<>+0(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+4(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+8(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+12(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+16(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+20(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+24(SB)/4, $0xbe3ec24c
-DATA vecbe3ec24c<>+28(SB)/4, $0xbe3ec24c
-GLOBL vecbe3ec24c<>(SB), RODATA|NOPTR, $32
-
-DATA vec3dc636c9<>+0(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+4(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+8(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+12(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+16(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+20(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+24(SB)/4, $0x3dc636c9
-DATA vec3dc636c9<>+28(SB)/4, $0x3dc636c9
-GLOBL vec3dc636c9<>(SB), RODATA|NOPTR, $32
-
-DATA vec3ebf88fb<>+0(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+4(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+8(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+12(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+16(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+20(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+24(SB)/4, $0x3ebf88fb
-DATA vec3ebf88fb<>+28(SB)/4, $0x3ebf88fb
-GLOBL vec3ebf88fb<>(SB), RODATA|NOPTR, $32
-
-DATA vec3f8000c7<>+0(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+4(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+8(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+12(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+16(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+20(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+24(SB)/4, $0x3f8000c7
-DATA vec3f8000c7<>+28(SB)/4, $0x3f8000c7
-GLOBL vec3f8000c7<>(SB), RODATA|NOPTR, $32
-
-DATA vecbfa1fc4e<>+0(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+4(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+8(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+12(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+16(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+20(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+24(SB)/4, $0xbfa1fc4e
-DATA vecbfa1fc4e<>+28(SB)/4, $0xbfa1fc4e
-GLOBL vecbfa1fc4e<>(SB), RODATA|NOPTR, $32
-
-// func geluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluBackVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   dy+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
-
-loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
-	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VMOVUPS      vec3f000000<>+0(SB), Y0
-	VFMADD213PS  Y3, Y8, Y0
-	VDIVPS       Y0, Y3, Y3
-	VMOVUPS      vec3e2ef945<>+0(SB), Y0
-	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3fbe87b0<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbf914e5d<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3e8ec7cc<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbe3ec24c<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3dc636c9<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
-	VFNMADD231PS Y8, Y8, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VMULPS       Y3, Y0, Y0
-	VMULPS       vec3f000000<>+0(SB), Y0, Y0
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VBLENDVPS    Y1, Y0, Y3, Y0
-	VMULPS       Y1, Y1, Y3
-	VMULPS       vecbf000000<>+0(SB), Y3, Y3
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y3, Y6, Y3
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y3, Y6, Y3
-	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VMULPS       vec3ecc422a<>+0(SB), Y3, Y3
-	VFMADD231PS  Y1, Y3, Y0
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
-
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y8
-	VMULPS       vec3f3504f3<>+0(SB), Y8, Y8
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VMOVUPS      vec3f000000<>+0(SB), Y0
-	VFMADD213PS  Y3, Y8, Y0
-	VDIVPS       Y0, Y3, Y3
-	VMOVUPS      vec3e2ef945<>+0(SB), Y0
-	VFMADD213PS  vecbf527892<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3fbe87b0<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbf914e5d<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3e8ec7cc<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbe3ec24c<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3dc636c9<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3ebf88fb<>+0(SB), Y3, Y0
-	VFMADD213PS  vec3f8000c7<>+0(SB), Y3, Y0
-	VFMADD213PS  vecbfa1fc4e<>+0(SB), Y3, Y0
-	VFNMADD231PS Y8, Y8, Y0
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y0, Y6, Y0
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y0, Y6, Y0
-	VMULPS       vec3fb8aa3b<>+0(SB), Y0, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y0
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y0
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y0, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y0
-	VMULPS       Y3, Y0, Y0
-	VMULPS       vec3f000000<>+0(SB), Y0, Y0
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VSUBPS       Y0, Y3, Y3
-	VBLENDVPS    Y1, Y0, Y3, Y0
-	VMULPS       Y1, Y1, Y3
-	VMULPS       vecbf000000<>+0(SB), Y3, Y3
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y3, Y6, Y3
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y3, Y6, Y3
-	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VMULPS       vec3ecc422a<>+0(SB), Y3, Y3
-	VFMADD231PS  Y1, Y3, Y0
-	VMULPS       Y2, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
+DATA vec41700000<>+0(SB)/4, $0x41700000
+DATA vec41700000<>+4(SB)/4, $0x41700000
+DATA vec41700000<>+8(SB)/4, $0x41700000
+DATA vec41700000<>+12(SB)/4, $0x41700000
+DATA vec41700000<>+16(SB)/4, $0x41700000
+DATA vec41700000<>+20(SB)/4, $0x41700000
+DATA vec41700000<>+24(SB)/4, $0x41700000
+DATA vec41700000<>+28(SB)/4, $0x41700000
+GLOBL vec41700000<>(SB), RODATA|NOPTR, $32
 
 DATA vecbf000000<>+0(SB)/4, $0xbf000000
 DATA vecbf000000<>+4(SB)/4, $0xbf000000
@@ -1872,6 +3078,507 @@ DATA vecbf000000<>+24(SB)/4, $0xbf000000
 DATA vecbf000000<>+28(SB)/4, $0xbf000000
 GLOBL vecbf000000<>(SB), RODATA|NOPTR, $32
 
+DATA vec3e99999a<>+0(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+4(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+8(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+12(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+16(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+20(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+24(SB)/4, $0x3e99999a
+DATA vec3e99999a<>+28(SB)/4, $0x3e99999a
+GLOBL vec3e99999a<>(SB), RODATA|NOPTR, $32
+
+DATA vec3d193a87<>+0(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+4(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+8(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+12(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+16(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+20(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+24(SB)/4, $0x3d193a87
+DATA vec3d193a87<>+28(SB)/4, $0x3d193a87
+GLOBL vec3d193a87<>(SB), RODATA|NOPTR, $32
+
+DATA vecbe285edc<>+0(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+4(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+8(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+12(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+16(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+20(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+24(SB)/4, $0xbe285edc
+DATA vecbe285edc<>+28(SB)/4, $0xbe285edc
+GLOBL vecbe285edc<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e600b92<>+0(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+4(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+8(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+12(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+16(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+20(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+24(SB)/4, $0x3e600b92
+DATA vec3e600b92<>+28(SB)/4, $0x3e600b92
+GLOBL vec3e600b92<>(SB), RODATA|NOPTR, $32
+
+DATA vecbd856713<>+0(SB)/4, $0xbd856713
+DATA vecbd856713<>+4(SB)/4, $0xbd856713
+DATA vecbd856713<>+8(SB)/4, $0xbd856713
+DATA vecbd856713<>+12(SB)/4, $0xbd856713
+DATA vecbd856713<>+16(SB)/4, $0xbd856713
+DATA vecbd856713<>+20(SB)/4, $0xbd856713
+DATA vecbd856713<>+24(SB)/4, $0xbd856713
+DATA vecbd856713<>+28(SB)/4, $0xbd856713
+GLOBL vecbd856713<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e09daf4<>+0(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+4(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+8(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+12(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+16(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+20(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+24(SB)/4, $0x3e09daf4
+DATA vec3e09daf4<>+28(SB)/4, $0x3e09daf4
+GLOBL vec3e09daf4<>(SB), RODATA|NOPTR, $32
+
+DATA vec3dc8dc8a<>+0(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+4(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+8(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+12(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+16(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+20(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+24(SB)/4, $0x3dc8dc8a
+DATA vec3dc8dc8a<>+28(SB)/4, $0x3dc8dc8a
+GLOBL vec3dc8dc8a<>(SB), RODATA|NOPTR, $32
+
+DATA vec3df7e7b2<>+0(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+4(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+8(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+12(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+16(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+20(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+24(SB)/4, $0x3df7e7b2
+DATA vec3df7e7b2<>+28(SB)/4, $0x3df7e7b2
+GLOBL vec3df7e7b2<>(SB), RODATA|NOPTR, $32
+
+DATA vec3df4f642<>+0(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+4(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+8(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+12(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+16(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+20(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+24(SB)/4, $0x3df4f642
+DATA vec3df4f642<>+28(SB)/4, $0x3df4f642
+GLOBL vec3df4f642<>(SB), RODATA|NOPTR, $32
+
+// func geluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
+TEXT ·geluBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec41700000<>+0(SB), Y0
+	VMOVUPS vec3f800000<>+0(SB), Y1
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   1024(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VMOVUPS      (R8)(AX*4), Y4
+	VMOVUPS      32(R8)(AX*4), Y5
+	VANDPS       vec7fffffff<>+0(SB), Y2, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y7
+	VMINPS       Y6, Y0, Y6
+	VMINPS       Y7, Y0, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       vecbf000000<>+0(SB), Y7, Y9
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y9, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VMOVUPS      vec3e99999a<>+0(SB), Y11
+	VFMADD213PS  Y1, Y6, Y11
+	VMOVUPS      vec3e99999a<>+0(SB), Y6
+	VFMADD213PS  Y1, Y7, Y6
+	VDIVPS       Y11, Y1, Y11
+	VDIVPS       Y6, Y1, Y6
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y11, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y10
+	VFMADD213PS  vecbe285edc<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e600b92<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y6, Y10
+	VFMADD213PS  vecbd856713<>+0(SB), Y11, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df4f642<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y6, Y10
+	VMULPS       Y11, Y7, Y11
+	VMULPS       Y6, Y10, Y6
+	VMULPS       Y11, Y12, Y11
+	VMULPS       Y6, Y13, Y6
+	VSUBPS       Y11, Y1, Y10
+	VSUBPS       Y6, Y1, Y7
+	VBLENDVPS    Y2, Y11, Y10, Y10
+	VBLENDVPS    Y3, Y6, Y7, Y7
+	VMULPS       vec3ecc422a<>+0(SB), Y12, Y12
+	VMULPS       vec3ecc422a<>+0(SB), Y13, Y13
+	VFMADD231PS  Y2, Y12, Y10
+	VFMADD231PS  Y3, Y13, Y7
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y7, Y5, Y7
+	VMOVUPS      Y10, (SI)(AX*4)
+	VMOVUPS      Y7, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (R8)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(R8)(AX*4), Y5, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y2, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y7
+	VMINPS       Y6, Y0, Y6
+	VMINPS       Y7, Y0, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       vecbf000000<>+0(SB), Y7, Y9
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y9, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VMOVUPS      vec3e99999a<>+0(SB), Y11
+	VFMADD213PS  Y1, Y6, Y11
+	VMOVUPS      vec3e99999a<>+0(SB), Y6
+	VFMADD213PS  Y1, Y7, Y6
+	VDIVPS       Y11, Y1, Y11
+	VDIVPS       Y6, Y1, Y6
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y11, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y10
+	VFMADD213PS  vecbe285edc<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e600b92<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y6, Y10
+	VFMADD213PS  vecbd856713<>+0(SB), Y11, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df4f642<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y6, Y10
+	VMULPS       Y11, Y7, Y11
+	VMULPS       Y6, Y10, Y6
+	VMULPS       Y11, Y12, Y11
+	VMULPS       Y6, Y13, Y6
+	VSUBPS       Y11, Y1, Y10
+	VSUBPS       Y6, Y1, Y7
+	VBLENDVPS    Y2, Y11, Y10, Y10
+	VBLENDVPS    Y3, Y6, Y7, Y7
+	VMULPS       vec3ecc422a<>+0(SB), Y12, Y12
+	VMULPS       vec3ecc422a<>+0(SB), Y13, Y13
+	VFMADD231PS  Y2, Y12, Y10
+	VFMADD231PS  Y3, Y13, Y7
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y7, Y5, Y7
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y10, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y7, Y10, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec41700000<>+0(SB), Z0
+	VBROADCASTSS vec3f800000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        1024(R8)(AX*4)
+	PREFETCHT0        1088(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VMOVUPS           (R8)(AX*4), Z4
+	VMOVUPS           64(R8)(AX*4), Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z2, Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z7
+	VMINPS            Z6, Z0, Z6
+	VMINPS            Z7, Z0, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS.BCST       vecbf000000<>+0(SB), Z7, Z9
+	VMULPS            Z6, Z8, Z8
+	VMULPS            Z7, Z9, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z13
+	VFMADD213PS       Z1, Z6, Z13
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z6
+	VFMADD213PS       Z1, Z7, Z6
+	VDIVPS            Z13, Z1, Z13
+	VDIVPS            Z6, Z1, Z6
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z13, Z7
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z12
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z6, Z12
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z6, Z12, Z6
+	VMULPS            Z13, Z10, Z13
+	VMULPS            Z6, Z11, Z6
+	VPMOVD2M          Z2, K1
+	VPMOVD2M          Z3, K2
+	VSUBPS            Z13, Z1, Z12
+	VSUBPS            Z6, Z1, Z7
+	VBLENDMPS         Z13, Z12, K1, Z12
+	VBLENDMPS         Z6, Z7, K2, Z7
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z10, Z10
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z11, Z11
+	VFMADD231PS       Z2, Z10, Z12
+	VFMADD231PS       Z3, Z11, Z7
+	VMULPS            Z12, Z4, Z12
+	VMULPS            Z7, Z5, Z7
+	VMOVUPS           Z12, (SI)(AX*4)
+	VMOVUPS           Z7, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VMOVUPS.Z         (R8)(AX*4), K6, Z4
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z2, Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z7
+	VMINPS            Z6, Z0, Z6
+	VMINPS            Z7, Z0, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS.BCST       vecbf000000<>+0(SB), Z7, Z9
+	VMULPS            Z6, Z8, Z8
+	VMULPS            Z7, Z9, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z13
+	VFMADD213PS       Z1, Z6, Z13
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z6
+	VFMADD213PS       Z1, Z7, Z6
+	VDIVPS            Z13, Z1, Z13
+	VDIVPS            Z6, Z1, Z6
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z13, Z7
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z12
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z6, Z12
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z6, Z12, Z6
+	VMULPS            Z13, Z10, Z13
+	VMULPS            Z6, Z11, Z6
+	VPMOVD2M          Z2, K1
+	VPMOVD2M          Z3, K2
+	VSUBPS            Z13, Z1, Z12
+	VSUBPS            Z6, Z1, Z7
+	VBLENDMPS         Z13, Z12, K1, Z12
+	VBLENDMPS         Z6, Z7, K2, Z7
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z10, Z10
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z11, Z11
+	VFMADD231PS       Z2, Z10, Z12
+	VFMADD231PS       Z3, Z11, Z7
+	VMULPS            Z12, Z4, Z12
+	VMULPS            Z7, Z5, Z7
+	VMOVUPS           Z12, K6, (SI)(AX*4)
+	VMOVUPS           Z7, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
 DATA vec3ecc422a<>+0(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+4(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+8(SB)/4, $0x3ecc422a
@@ -1882,137 +3589,306 @@ DATA vec3ecc422a<>+24(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+28(SB)/4, $0x3ecc422a
 GLOBL vec3ecc422a<>(SB), RODATA|NOPTR, $32
 
-// func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhBackVec(SB), NOSPLIT, $0-48
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   dy+24(FP), R8
-	MOVQ   scalars+32(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+40(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
+// func geluTanhVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·geluTanhVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      rest
 
 loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMULPS       Y1, Y1, Y8
-	VMOVUPS      vec49742400<>+0(SB), Y9
-	VMINPS       Y8, Y9, Y8
-	VMOVUPS      vec3d922279<>+0(SB), Y9
-	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
-	VMULPS       Y1, Y9, Y9
-	VSUBPS       Y9, Y15, Y9
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y9, Y6, Y9
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y9, Y6, Y9
-	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y9
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y9
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMULPS       Y4, Y4, Y6
+	VMULPS       Y5, Y5, Y7
+	VMOVUPS      vec3d922279<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y6, Y8
+	VMOVUPS      vec3d922279<>+0(SB), Y6
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y7, Y6
+	VMULPS       Y8, Y4, Y8
+	VMULPS       Y6, Y5, Y6
+	VSUBPS       Y8, Y0, Y8
+	VSUBPS       Y6, Y0, Y6
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y6, Y1, Y6
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y6, Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y9
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y7, Y6
+	VPSRAD       $0x01, Y9, Y8
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
 	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y9
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VADDPS       Y3, Y9, Y9
-	VDIVPS       Y9, Y3, Y3
-	VMOVUPS      vec3e5b33b6<>+0(SB), Y9
-	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
-	VMOVUPS      vec3f800000<>+0(SB), Y0
-	VSUBPS       Y3, Y0, Y0
-	VMULPS       Y3, Y0, Y0
-	VMULPS       Y1, Y0, Y0
-	VFMADD213PS  Y3, Y9, Y0
-	VMULPS       Y2, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y10, Y6, Y10
+	VMULPS       Y11, Y8, Y11
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      Y10, (SI)(AX*4)
+	VMOVUPS      Y11, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMULPS       Y1, Y1, Y8
-	VMOVUPS      vec49742400<>+0(SB), Y9
-	VMINPS       Y8, Y9, Y8
-	VMOVUPS      vec3d922279<>+0(SB), Y9
-	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
-	VMULPS       Y1, Y9, Y9
-	VSUBPS       Y9, Y15, Y9
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y9, Y6, Y9
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y9, Y6, Y9
-	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y9
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y9
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y9, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VMULPS       Y4, Y4, Y6
+	VMULPS       Y5, Y5, Y7
+	VMOVUPS      vec3d922279<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y6, Y8
+	VMOVUPS      vec3d922279<>+0(SB), Y6
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y7, Y6
+	VMULPS       Y8, Y4, Y8
+	VMULPS       Y6, Y5, Y6
+	VSUBPS       Y8, Y0, Y8
+	VSUBPS       Y6, Y0, Y6
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y6, Y1, Y6
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y6, Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y9
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y7, Y6
+	VPSRAD       $0x01, Y9, Y8
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
 	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
 	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y9
-	VMOVUPS      vec3f800000<>+0(SB), Y3
-	VADDPS       Y3, Y9, Y9
-	VDIVPS       Y9, Y3, Y3
-	VMOVUPS      vec3e5b33b6<>+0(SB), Y9
-	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y9
-	VMOVUPS      vec3f800000<>+0(SB), Y0
-	VSUBPS       Y3, Y0, Y0
-	VMULPS       Y3, Y0, Y0
-	VMULPS       Y1, Y0, Y0
-	VFMADD213PS  Y3, Y9, Y0
-	VMULPS       Y2, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y10, Y6, Y10
+	VMULPS       Y11, Y8, Y11
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y10, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y11, Y10, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-DATA vec49742400<>+0(SB)/4, $0x49742400
-DATA vec49742400<>+4(SB)/4, $0x49742400
-DATA vec49742400<>+8(SB)/4, $0x49742400
-DATA vec49742400<>+12(SB)/4, $0x49742400
-DATA vec49742400<>+16(SB)/4, $0x49742400
-DATA vec49742400<>+20(SB)/4, $0x49742400
-DATA vec49742400<>+24(SB)/4, $0x49742400
-DATA vec49742400<>+28(SB)/4, $0x49742400
-GLOBL vec49742400<>(SB), RODATA|NOPTR, $32
+wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z5, Z5, Z7
+	VBROADCASTSS      vec3d922279<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d922279<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z7, Z6
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z6, Z5, Z6
+	VSUBPS            Z8, Z0, Z8
+	VSUBPS            Z6, Z0, Z6
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z6, Z1, Z6
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z6, Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z9
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VSCALEFPS         Z7, Z10, Z7
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z7, Z7
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z7, Z3, Z7
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z7, Z4, Z7
+	VMULPS            Z9, Z5, Z9
+	VMOVUPS           Z7, (SI)(AX*4)
+	VMOVUPS           Z9, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z5, Z5, Z7
+	VBROADCASTSS      vec3d922279<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d922279<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z7, Z6
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z6, Z5, Z6
+	VSUBPS            Z8, Z0, Z8
+	VSUBPS            Z6, Z0, Z6
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z6, Z1, Z6
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z6, Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z9
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VSCALEFPS         Z7, Z10, Z7
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z7, Z7
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z7, Z3, Z7
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z7, Z4, Z7
+	VMULPS            Z9, Z5, Z9
+	VMOVUPS           Z7, K6, (SI)(AX*4)
+	VMOVUPS           Z9, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
 
 DATA vec3d922279<>+0(SB)/4, $0x3d922279
 DATA vec3d922279<>+4(SB)/4, $0x3d922279
@@ -2034,6 +3910,396 @@ DATA vec3fcc422a<>+24(SB)/4, $0x3fcc422a
 DATA vec3fcc422a<>+28(SB)/4, $0x3fcc422a
 GLOBL vec3fcc422a<>(SB), RODATA|NOPTR, $32
 
+// func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·geluTanhBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec49742400<>+0(SB), Y0
+	VMOVUPS vec00000000<>+0(SB), Y1
+	VMOVUPS vec42b20000<>+0(SB), Y2
+	VMOVUPS vecc2d00000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   1024(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMOVUPS      (R8)(AX*4), Y6
+	VMOVUPS      32(R8)(AX*4), Y7
+	VMULPS       Y4, Y4, Y8
+	VMULPS       Y5, Y5, Y9
+	VMINPS       Y8, Y0, Y8
+	VMINPS       Y9, Y0, Y9
+	VMOVUPS      vec3d922279<>+0(SB), Y10
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y10
+	VMOVUPS      vec3d922279<>+0(SB), Y11
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VSUBPS       Y10, Y1, Y10
+	VSUBPS       Y11, Y1, Y11
+	VMINPS       Y10, Y2, Y10
+	VMINPS       Y11, Y2, Y11
+	VMAXPS       Y10, Y3, Y10
+	VMAXPS       Y11, Y3, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VMULPS       vec3fb8aa3b<>+0(SB), Y11, Y13
+	VROUNDPS     $0x00, Y12, Y12
+	VROUNDPS     $0x00, Y13, Y13
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y13, Y11
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y13, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VMOVUPS      vec39506967<>+0(SB), Y15
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y13, Y13
+	VPSRAD       $0x01, Y12, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y11, Y12, Y12
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPSLLD       $0x17, Y13, Y13
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VADDPS       vec3f800000<>+0(SB), Y14, Y14
+	VADDPS       vec3f800000<>+0(SB), Y15, Y15
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y14, Y13, Y14
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y15, Y13, Y15
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y13
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y13
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y8
+	VMOVUPS      vec3f800000<>+0(SB), Y9
+	VSUBPS       Y14, Y9, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y12
+	VSUBPS       Y15, Y12, Y12
+	VMULPS       Y9, Y14, Y9
+	VMULPS       Y12, Y15, Y12
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y12, Y5, Y12
+	VFMADD231PS  Y13, Y9, Y14
+	VFMADD231PS  Y8, Y12, Y15
+	VMULPS       Y14, Y6, Y14
+	VMULPS       Y15, Y7, Y15
+	VMOVUPS      Y14, (SI)(AX*4)
+	VMOVUPS      Y15, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (R8)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(R8)(AX*4), Y7, Y7
+	VMULPS       Y4, Y4, Y8
+	VMULPS       Y5, Y5, Y9
+	VMINPS       Y8, Y0, Y8
+	VMINPS       Y9, Y0, Y9
+	VMOVUPS      vec3d922279<>+0(SB), Y10
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y10
+	VMOVUPS      vec3d922279<>+0(SB), Y11
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VSUBPS       Y10, Y1, Y10
+	VSUBPS       Y11, Y1, Y11
+	VMINPS       Y10, Y2, Y10
+	VMINPS       Y11, Y2, Y11
+	VMAXPS       Y10, Y3, Y10
+	VMAXPS       Y11, Y3, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VMULPS       vec3fb8aa3b<>+0(SB), Y11, Y13
+	VROUNDPS     $0x00, Y12, Y12
+	VROUNDPS     $0x00, Y13, Y13
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y13, Y11
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y13, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VMOVUPS      vec39506967<>+0(SB), Y15
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y13, Y13
+	VPSRAD       $0x01, Y12, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y11, Y12, Y12
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPSLLD       $0x17, Y13, Y13
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VADDPS       vec3f800000<>+0(SB), Y14, Y14
+	VADDPS       vec3f800000<>+0(SB), Y15, Y15
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y14, Y13, Y14
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y15, Y13, Y15
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y13
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y13
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y8
+	VMOVUPS      vec3f800000<>+0(SB), Y9
+	VSUBPS       Y14, Y9, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y12
+	VSUBPS       Y15, Y12, Y12
+	VMULPS       Y9, Y14, Y9
+	VMULPS       Y12, Y15, Y12
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y12, Y5, Y12
+	VFMADD231PS  Y13, Y9, Y14
+	VFMADD231PS  Y8, Y12, Y15
+	VMULPS       Y14, Y6, Y14
+	VMULPS       Y15, Y7, Y15
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y14, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec49742400<>+0(SB), Z0
+	VBROADCASTSS vec00000000<>+0(SB), Z1
+	VBROADCASTSS vec42b20000<>+0(SB), Z2
+	VBROADCASTSS vecc2d00000<>+0(SB), Z3
+	VBROADCASTSS vec3f800000<>+0(SB), Z4
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        1024(R8)(AX*4)
+	PREFETCHT0        1088(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z5
+	VMOVUPS           64(DI)(AX*4), Z6
+	VMOVUPS           (R8)(AX*4), Z7
+	VMOVUPS           64(R8)(AX*4), Z8
+	VMULPS            Z5, Z5, Z9
+	VMULPS            Z6, Z6, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VBROADCASTSS      vec3d922279<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z11
+	VBROADCASTSS      vec3d922279<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z12
+	VMULPS            Z11, Z5, Z11
+	VMULPS            Z12, Z6, Z12
+	VSUBPS            Z11, Z1, Z11
+	VSUBPS            Z12, Z1, Z12
+	VMINPS            Z11, Z2, Z11
+	VMINPS            Z12, Z2, Z12
+	VMAXPS            Z11, Z3, Z11
+	VMAXPS            Z12, Z3, Z12
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z11, Z13
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z12, Z14
+	VRNDSCALEPS       $0x00, Z13, Z13
+	VRNDSCALEPS       $0x00, Z14, Z14
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z14, Z12
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z14, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z15
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z11, Z15
+	VBROADCASTSS      vec39506967<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VSCALEFPS         Z13, Z15, Z13
+	VSCALEFPS         Z14, Z16, Z14
+	VADDPS            Z4, Z13, Z13
+	VADDPS            Z4, Z14, Z14
+	VDIVPS            Z13, Z4, Z13
+	VDIVPS            Z14, Z4, Z14
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z16
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z9
+	VSUBPS            Z13, Z4, Z10
+	VSUBPS            Z14, Z4, Z15
+	VMULPS            Z10, Z13, Z10
+	VMULPS            Z15, Z14, Z15
+	VMULPS            Z10, Z5, Z10
+	VMULPS            Z15, Z6, Z15
+	VFMADD231PS       Z16, Z10, Z13
+	VFMADD231PS       Z9, Z15, Z14
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z14, Z8, Z14
+	VMOVUPS           Z13, (SI)(AX*4)
+	VMOVUPS           Z14, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z5
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z6
+	VMOVUPS.Z         (R8)(AX*4), K6, Z7
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z8
+	VMULPS            Z5, Z5, Z9
+	VMULPS            Z6, Z6, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VBROADCASTSS      vec3d922279<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z11
+	VBROADCASTSS      vec3d922279<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z12
+	VMULPS            Z11, Z5, Z11
+	VMULPS            Z12, Z6, Z12
+	VSUBPS            Z11, Z1, Z11
+	VSUBPS            Z12, Z1, Z12
+	VMINPS            Z11, Z2, Z11
+	VMINPS            Z12, Z2, Z12
+	VMAXPS            Z11, Z3, Z11
+	VMAXPS            Z12, Z3, Z12
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z11, Z13
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z12, Z14
+	VRNDSCALEPS       $0x00, Z13, Z13
+	VRNDSCALEPS       $0x00, Z14, Z14
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z14, Z12
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z14, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z15
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z11, Z15
+	VBROADCASTSS      vec39506967<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VSCALEFPS         Z13, Z15, Z13
+	VSCALEFPS         Z14, Z16, Z14
+	VADDPS            Z4, Z13, Z13
+	VADDPS            Z4, Z14, Z14
+	VDIVPS            Z13, Z4, Z13
+	VDIVPS            Z14, Z4, Z14
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z16
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z9
+	VSUBPS            Z13, Z4, Z10
+	VSUBPS            Z14, Z4, Z15
+	VMULPS            Z10, Z13, Z10
+	VMULPS            Z15, Z14, Z15
+	VMULPS            Z10, Z5, Z10
+	VMULPS            Z15, Z6, Z15
+	VFMADD231PS       Z16, Z10, Z13
+	VFMADD231PS       Z9, Z15, Z14
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z14, Z8, Z14
+	VMOVUPS           Z13, K6, (SI)(AX*4)
+	VMOVUPS           Z14, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+DATA vec49742400<>+0(SB)/4, $0x49742400
+DATA vec49742400<>+4(SB)/4, $0x49742400
+DATA vec49742400<>+8(SB)/4, $0x49742400
+DATA vec49742400<>+12(SB)/4, $0x49742400
+DATA vec49742400<>+16(SB)/4, $0x49742400
+DATA vec49742400<>+20(SB)/4, $0x49742400
+DATA vec49742400<>+24(SB)/4, $0x49742400
+DATA vec49742400<>+28(SB)/4, $0x49742400
+GLOBL vec49742400<>(SB), RODATA|NOPTR, $32
+
 DATA vec3e5b33b6<>+0(SB)/4, $0x3e5b33b6
 DATA vec3e5b33b6<>+4(SB)/4, $0x3e5b33b6
 DATA vec3e5b33b6<>+8(SB)/4, $0x3e5b33b6
@@ -2044,1335 +4310,2353 @@ DATA vec3e5b33b6<>+24(SB)/4, $0x3e5b33b6
 DATA vec3e5b33b6<>+28(SB)/4, $0x3e5b33b6
 GLOBL vec3e5b33b6<>(SB), RODATA|NOPTR, $32
 
-// func geluTanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·geluTanhVec(SB), NOSPLIT, $0-40
-	MOVQ   dst+8(FP), SI
-	MOVQ   x+16(FP), DI
-	MOVQ   scalars+24(FP), DX
-	MOVQ   n+0(FP), CX
-	MOVQ   mask+32(FP), R11
-	VXORPS Y15, Y15, Y15
-	XORQ   AX, AX
-	SUBQ   $0x08, CX
-	JL     rest
-
-loop:
-	VMOVUPS      (DI)(AX*4), Y1
-	VMULPS       Y1, Y1, Y2
-	VMOVUPS      vec3d922279<>+0(SB), Y3
-	VFMADD213PS  vec3fcc422a<>+0(SB), Y2, Y3
-	VMULPS       Y1, Y3, Y3
-	VSUBPS       Y3, Y15, Y3
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y3, Y6, Y3
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y3, Y6, Y3
-	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VMOVUPS      vec3f800000<>+0(SB), Y2
-	VADDPS       Y2, Y3, Y3
-	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y2, Y1, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
-
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMULPS       Y1, Y1, Y2
-	VMOVUPS      vec3d922279<>+0(SB), Y3
-	VFMADD213PS  vec3fcc422a<>+0(SB), Y2, Y3
-	VMULPS       Y1, Y3, Y3
-	VSUBPS       Y3, Y15, Y3
-	VMOVUPS      vec42b20000<>+0(SB), Y6
-	VMINPS       Y3, Y6, Y3
-	VMOVUPS      vecc2d00000<>+0(SB), Y6
-	VMAXPS       Y3, Y6, Y3
-	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y3
-	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y3
-	VMOVUPS      vec39506967<>+0(SB), Y5
-	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPSRAD       $0x01, Y4, Y6
-	VPSUBD       Y6, Y4, Y4
-	VPADDD       vec0000007f<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VPADDD       vec0000007f<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y5
-	VMOVAPS      Y5, Y3
-	VMOVUPS      vec3f800000<>+0(SB), Y2
-	VADDPS       Y2, Y3, Y3
-	VDIVPS       Y3, Y2, Y2
-	VMULPS       Y2, Y1, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·sgdVec(SB), NOSPLIT, $0-64
+TEXT ·sgdVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS (DI)(AX*4), Y1
-	VMULPS  Y9, Y0, Y4
-	VADDPS  Y4, Y1, Y1
-	VMULPS  Y8, Y1, Y4
-	VSUBPS  Y4, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (SI)(AX*4), Y2
+	VMOVUPS 32(SI)(AX*4), Y3
+	VMOVUPS (DI)(AX*4), Y4
+	VMOVUPS 32(DI)(AX*4), Y5
+	VMULPS  Y0, Y2, Y6
+	VMULPS  Y0, Y3, Y7
+	VADDPS  Y6, Y4, Y6
+	VADDPS  Y7, Y5, Y7
+	VMULPS  Y1, Y6, Y6
+	VMULPS  Y1, Y7, Y7
+	VSUBPS  Y6, Y2, Y6
+	VSUBPS  Y7, Y3, Y7
+	VMOVUPS Y6, (SI)(AX*4)
+	VMOVUPS Y7, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMULPS     Y9, Y0, Y4
-	VADDPS     Y4, Y1, Y1
-	VMULPS     Y8, Y1, Y4
-	VSUBPS     Y4, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (SI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(SI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (DI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(DI)(AX*4), Y5, Y5
+	VMULPS     Y0, Y2, Y6
+	VMULPS     Y0, Y3, Y7
+	VADDPS     Y6, Y4, Y6
+	VADDPS     Y7, Y5, Y7
+	VMULPS     Y1, Y6, Y6
+	VMULPS     Y1, Y7, Y7
+	VSUBPS     Y6, Y2, Y6
+	VSUBPS     Y7, Y3, Y7
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y6, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y7, Y6, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·momentumVec(SB), NOSPLIT, $0-64
+TEXT ·momentumVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS (DX), Y3
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y9, Y0, Y4
-	VADDPS  Y4, Y1, Y1
-	VMULPS  Y10, Y2, Y2
-	VMULPS  Y11, Y1, Y4
-	VADDPS  Y4, Y2, Y2
-	VMULPS  Y8, Y2, Y4
-	VSUBPS  Y4, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	VMOVUPS Y2, (R8)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (SI)(AX*4), Y4
+	VMOVUPS 32(SI)(AX*4), Y5
+	VMOVUPS (DI)(AX*4), Y6
+	VMOVUPS 32(DI)(AX*4), Y7
+	VMOVUPS (R8)(AX*4), Y8
+	VMOVUPS 32(R8)(AX*4), Y9
+	VMULPS  Y0, Y4, Y10
+	VMULPS  Y0, Y5, Y11
+	VADDPS  Y10, Y6, Y10
+	VADDPS  Y11, Y7, Y11
+	VMULPS  Y1, Y8, Y8
+	VMULPS  Y1, Y9, Y9
+	VMULPS  Y2, Y10, Y10
+	VMULPS  Y2, Y11, Y11
+	VADDPS  Y10, Y8, Y10
+	VADDPS  Y11, Y9, Y11
+	VMULPS  Y3, Y10, Y9
+	VMULPS  Y3, Y11, Y8
+	VSUBPS  Y9, Y4, Y9
+	VSUBPS  Y8, Y5, Y8
+	VMOVUPS Y9, (SI)(AX*4)
+	VMOVUPS Y8, 32(SI)(AX*4)
+	VMOVUPS Y10, (R8)(AX*4)
+	VMOVUPS Y11, 32(R8)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y9, Y0, Y4
-	VADDPS     Y4, Y1, Y1
-	VMULPS     Y10, Y2, Y2
-	VMULPS     Y11, Y1, Y4
-	VADDPS     Y4, Y2, Y2
-	VMULPS     Y8, Y2, Y4
-	VSUBPS     Y4, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS Y2, Y14, (R8)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (SI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(SI)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (DI)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(DI)(AX*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (R8)(AX*4), Y8, Y8
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS 32(R8)(AX*4), Y9, Y9
+	VMULPS     Y0, Y4, Y10
+	VMULPS     Y0, Y5, Y11
+	VADDPS     Y10, Y6, Y10
+	VADDPS     Y11, Y7, Y11
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y2, Y10, Y10
+	VMULPS     Y2, Y11, Y11
+	VADDPS     Y10, Y8, Y10
+	VADDPS     Y11, Y9, Y11
+	VMULPS     Y3, Y10, Y9
+	VMULPS     Y3, Y11, Y8
+	VSUBPS     Y9, Y4, Y9
+	VSUBPS     Y8, Y5, Y8
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y9, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS Y8, Y9, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS Y10, Y8, (R8)(AX*4)
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS Y11, Y10, 32(R8)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·nesterovVec(SB), NOSPLIT, $0-64
+TEXT ·nesterovVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS (DX), Y3
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y9, Y0, Y4
-	VADDPS  Y4, Y1, Y1
-	VMULPS  Y10, Y2, Y2
-	VMULPS  Y11, Y1, Y4
-	VADDPS  Y4, Y2, Y2
-	VMULPS  Y10, Y2, Y4
-	VADDPS  Y1, Y4, Y4
-	VMULPS  Y8, Y4, Y4
-	VSUBPS  Y4, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	VMOVUPS Y2, (R8)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (SI)(AX*4), Y4
+	VMOVUPS 32(SI)(AX*4), Y5
+	VMOVUPS (DI)(AX*4), Y6
+	VMOVUPS 32(DI)(AX*4), Y7
+	VMOVUPS (R8)(AX*4), Y8
+	VMOVUPS 32(R8)(AX*4), Y9
+	VMULPS  Y0, Y4, Y10
+	VMULPS  Y0, Y5, Y11
+	VADDPS  Y10, Y6, Y10
+	VADDPS  Y11, Y7, Y11
+	VMULPS  Y1, Y8, Y8
+	VMULPS  Y1, Y9, Y9
+	VMULPS  Y2, Y10, Y7
+	VMULPS  Y2, Y11, Y6
+	VADDPS  Y7, Y8, Y7
+	VADDPS  Y6, Y9, Y6
+	VMULPS  Y1, Y7, Y9
+	VMULPS  Y1, Y6, Y8
+	VADDPS  Y9, Y10, Y9
+	VADDPS  Y8, Y11, Y8
+	VMULPS  Y3, Y9, Y9
+	VMULPS  Y3, Y8, Y8
+	VSUBPS  Y9, Y4, Y9
+	VSUBPS  Y8, Y5, Y8
+	VMOVUPS Y9, (SI)(AX*4)
+	VMOVUPS Y8, 32(SI)(AX*4)
+	VMOVUPS Y7, (R8)(AX*4)
+	VMOVUPS Y6, 32(R8)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y9, Y0, Y4
-	VADDPS     Y4, Y1, Y1
-	VMULPS     Y10, Y2, Y2
-	VMULPS     Y11, Y1, Y4
-	VADDPS     Y4, Y2, Y2
-	VMULPS     Y10, Y2, Y4
-	VADDPS     Y1, Y4, Y4
-	VMULPS     Y8, Y4, Y4
-	VSUBPS     Y4, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS Y2, Y14, (R8)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (SI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(SI)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (DI)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(DI)(AX*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (R8)(AX*4), Y8, Y8
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS 32(R8)(AX*4), Y9, Y9
+	VMULPS     Y0, Y4, Y10
+	VMULPS     Y0, Y5, Y11
+	VADDPS     Y10, Y6, Y10
+	VADDPS     Y11, Y7, Y11
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y2, Y10, Y7
+	VMULPS     Y2, Y11, Y6
+	VADDPS     Y7, Y8, Y7
+	VADDPS     Y6, Y9, Y6
+	VMULPS     Y1, Y7, Y9
+	VMULPS     Y1, Y6, Y8
+	VADDPS     Y9, Y10, Y9
+	VADDPS     Y8, Y11, Y8
+	VMULPS     Y3, Y9, Y9
+	VMULPS     Y3, Y8, Y8
+	VSUBPS     Y9, Y4, Y9
+	VSUBPS     Y8, Y5, Y8
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y9, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS Y8, Y9, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS Y7, Y8, (R8)(AX*4)
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS Y6, Y7, 32(R8)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·adamVec(SB), NOSPLIT, $0-64
+TEXT ·adamVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 28(DX), Y0
+	VBROADCASTSS 12(DX), Y1
+	VBROADCASTSS (DX), Y2
+	VBROADCASTSS 4(DX), Y3
+	VBROADCASTSS 8(DX), Y4
+	VBROADCASTSS 20(DX), Y5
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VBROADCASTSS 28(DX), Y7
-	VMULPS       Y7, Y0, Y0
-	VMULPS       Y11, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y8, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VMULPS       Y10, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y9, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VSQRTPS      Y3, Y4
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y4, Y4
-	VBROADCASTSS 24(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VBROADCASTSS 16(DX), Y7
-	VMULPS       Y7, Y2, Y1
-	VDIVPS       Y4, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VMOVUPS      (SI)(AX*4), Y6
+	VMOVUPS      32(SI)(AX*4), Y7
+	VMOVUPS      (DI)(AX*4), Y8
+	VMOVUPS      32(DI)(AX*4), Y9
+	VMOVUPS      (R8)(AX*4), Y10
+	VMOVUPS      32(R8)(AX*4), Y11
+	VMOVUPS      (R9)(AX*4), Y12
+	VMOVUPS      32(R9)(AX*4), Y13
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y1, Y6, Y14
+	VMULPS       Y1, Y7, Y15
+	VADDPS       Y14, Y8, Y14
+	VADDPS       Y15, Y9, Y15
+	VSUBPS       Y10, Y14, Y9
+	VSUBPS       Y11, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y10, Y9
+	VADDPS       Y8, Y11, Y8
+	VMULPS       Y3, Y12, Y12
+	VMULPS       Y3, Y13, Y13
+	VMULPS       Y4, Y14, Y11
+	VMULPS       Y4, Y15, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VADDPS       Y14, Y12, Y14
+	VADDPS       Y15, Y13, Y15
+	VSQRTPS      Y14, Y13
+	VSQRTPS      Y15, Y12
+	VMULPS       Y5, Y13, Y13
+	VMULPS       Y5, Y12, Y12
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y13, Y13
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y12, Y12
+	VBROADCASTSS 16(DX), Y10
+	VMULPS       Y10, Y9, Y10
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y8, Y11
+	VDIVPS       Y13, Y10, Y13
+	VDIVPS       Y12, Y11, Y12
+	VSUBPS       Y13, Y6, Y13
+	VSUBPS       Y12, Y7, Y12
+	VMOVUPS      Y13, (SI)(AX*4)
+	VMOVUPS      Y12, 32(SI)(AX*4)
+	VMOVUPS      Y9, (R8)(AX*4)
+	VMOVUPS      Y8, 32(R8)(AX*4)
+	VMOVUPS      Y14, (R9)(AX*4)
+	VMOVUPS      Y15, 32(R9)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VBROADCASTSS 28(DX), Y7
-	VMULPS       Y7, Y0, Y0
-	VMULPS       Y11, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y8, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VMULPS       Y10, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y9, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VSQRTPS      Y3, Y4
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y4, Y4
-	VBROADCASTSS 24(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VBROADCASTSS 16(DX), Y7
-	VMULPS       Y7, Y2, Y1
-	VDIVPS       Y4, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (SI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(SI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (DI)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(DI)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R8)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R8)(AX*4), Y11, Y11
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   (R9)(AX*4), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   32(R9)(AX*4), Y13, Y13
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y1, Y6, Y14
+	VMULPS       Y1, Y7, Y15
+	VADDPS       Y14, Y8, Y14
+	VADDPS       Y15, Y9, Y15
+	VSUBPS       Y10, Y14, Y9
+	VSUBPS       Y11, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y10, Y9
+	VADDPS       Y8, Y11, Y8
+	VMULPS       Y3, Y12, Y12
+	VMULPS       Y3, Y13, Y13
+	VMULPS       Y4, Y14, Y11
+	VMULPS       Y4, Y15, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VADDPS       Y14, Y12, Y14
+	VADDPS       Y15, Y13, Y15
+	VSQRTPS      Y14, Y13
+	VSQRTPS      Y15, Y12
+	VMULPS       Y5, Y13, Y13
+	VMULPS       Y5, Y12, Y12
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y13, Y13
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y12, Y12
+	VBROADCASTSS 16(DX), Y10
+	VMULPS       Y10, Y9, Y10
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y8, Y11
+	VDIVPS       Y13, Y10, Y13
+	VDIVPS       Y12, Y11, Y12
+	VSUBPS       Y13, Y6, Y13
+	VSUBPS       Y12, Y7, Y12
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y13, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y12, Y13, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   Y9, Y12, (R8)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y8, Y9, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   Y14, Y8, (R9)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(R9)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·amsgradVec(SB), NOSPLIT, $0-64
+TEXT ·amsgradVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 28(DX), Y0
+	VBROADCASTSS 12(DX), Y1
+	VBROADCASTSS (DX), Y2
+	VBROADCASTSS 4(DX), Y3
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMOVUPS      (R10)(AX*4), Y13
-	VBROADCASTSS 28(DX), Y7
-	VMULPS       Y7, Y0, Y0
-	VMULPS       Y11, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y8, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VMULPS       Y10, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y9, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VCMPPS       $0x03, Y13, Y13, Y4
-	VMAXPS       Y3, Y13, Y13
-	VORPS        Y4, Y13, Y13
-	VSQRTPS      Y13, Y4
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y4, Y4
-	VBROADCASTSS 24(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VBROADCASTSS 16(DX), Y7
-	VMULPS       Y7, Y2, Y1
-	VDIVPS       Y4, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	VMOVUPS      Y13, (R10)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VMOVUPS      (SI)(AX*4), Y4
+	VMOVUPS      32(SI)(AX*4), Y5
+	VMOVUPS      (DI)(AX*4), Y6
+	VMOVUPS      32(DI)(AX*4), Y7
+	VMOVUPS      (R8)(AX*4), Y8
+	VMOVUPS      32(R8)(AX*4), Y9
+	VMOVUPS      (R9)(AX*4), Y10
+	VMOVUPS      32(R9)(AX*4), Y11
+	VMOVUPS      (R10)(AX*4), Y12
+	VMOVUPS      32(R10)(AX*4), Y13
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y1, Y4, Y14
+	VMULPS       Y1, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VSUBPS       Y8, Y14, Y7
+	VSUBPS       Y9, Y15, Y6
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y2, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VMULPS       Y3, Y10, Y10
+	VMULPS       Y3, Y11, Y11
+	VBROADCASTSS 8(DX), Y9
+	VMULPS       Y9, Y14, Y9
+	VBROADCASTSS 8(DX), Y8
+	VMULPS       Y8, Y15, Y8
+	VMULPS       Y14, Y9, Y14
+	VMULPS       Y15, Y8, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VCMPPS       $0x03, Y12, Y12, Y11
+	VCMPPS       $0x03, Y13, Y13, Y10
+	VMAXPS       Y14, Y12, Y8
+	VMAXPS       Y15, Y13, Y9
+	VBLENDVPS    Y11, Y12, Y8, Y8
+	VBLENDVPS    Y10, Y13, Y9, Y9
+	VSQRTPS      Y8, Y13
+	VSQRTPS      Y9, Y10
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y13, Y13
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y10, Y10
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y13, Y13
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y10, Y10
+	VBROADCASTSS 16(DX), Y12
+	VMULPS       Y12, Y7, Y12
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y6, Y11
+	VDIVPS       Y13, Y12, Y13
+	VDIVPS       Y10, Y11, Y10
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y10, Y5, Y10
+	VMOVUPS      Y13, (SI)(AX*4)
+	VMOVUPS      Y10, 32(SI)(AX*4)
+	VMOVUPS      Y7, (R8)(AX*4)
+	VMOVUPS      Y6, 32(R8)(AX*4)
+	VMOVUPS      Y14, (R9)(AX*4)
+	VMOVUPS      Y15, 32(R9)(AX*4)
+	VMOVUPS      Y8, (R10)(AX*4)
+	VMOVUPS      Y9, 32(R10)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMASKMOVPS   (R10)(AX*4), Y14, Y13
-	VBROADCASTSS 28(DX), Y7
-	VMULPS       Y7, Y0, Y0
-	VMULPS       Y11, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y8, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VMULPS       Y10, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y9, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VCMPPS       $0x03, Y13, Y13, Y4
-	VMAXPS       Y3, Y13, Y13
-	VORPS        Y4, Y13, Y13
-	VSQRTPS      Y13, Y4
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y4, Y4
-	VBROADCASTSS 24(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VBROADCASTSS 16(DX), Y7
-	VMULPS       Y7, Y2, Y1
-	VDIVPS       Y4, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
-	VMASKMOVPS   Y13, Y14, (R10)(AX*4)
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (SI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(SI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (DI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(DI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (R8)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(R8)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R9)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R9)(AX*4), Y11, Y11
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   (R10)(AX*4), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   32(R10)(AX*4), Y13, Y13
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y1, Y4, Y14
+	VMULPS       Y1, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VSUBPS       Y8, Y14, Y7
+	VSUBPS       Y9, Y15, Y6
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y2, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VMULPS       Y3, Y10, Y10
+	VMULPS       Y3, Y11, Y11
+	VBROADCASTSS 8(DX), Y9
+	VMULPS       Y9, Y14, Y9
+	VBROADCASTSS 8(DX), Y8
+	VMULPS       Y8, Y15, Y8
+	VMULPS       Y14, Y9, Y14
+	VMULPS       Y15, Y8, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VCMPPS       $0x03, Y12, Y12, Y11
+	VCMPPS       $0x03, Y13, Y13, Y10
+	VMAXPS       Y14, Y12, Y8
+	VMAXPS       Y15, Y13, Y9
+	VBLENDVPS    Y11, Y12, Y8, Y8
+	VBLENDVPS    Y10, Y13, Y9, Y9
+	VSQRTPS      Y8, Y13
+	VSQRTPS      Y9, Y10
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y13, Y13
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y10, Y10
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y13, Y13
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y10, Y10
+	VBROADCASTSS 16(DX), Y12
+	VMULPS       Y12, Y7, Y12
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y6, Y11
+	VDIVPS       Y13, Y12, Y13
+	VDIVPS       Y10, Y11, Y10
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y10, Y5, Y10
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y13, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y10, Y13, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   Y7, Y10, (R8)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y6, Y7, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y14, Y6, (R9)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(R9)(AX*4)
+	VMOVUPS      (BX), Y15
+	VMASKMOVPS   Y8, Y15, (R10)(AX*4)
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   Y9, Y8, 32(R10)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·rmspropVec(SB), NOSPLIT, $0-64
+TEXT ·rmspropVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSQRTPS      Y2, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMULPS       Y8, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
-
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSQRTPS      Y2, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMULPS       Y8, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·rmspropMomentumVec(SB), NOSPLIT, $0-64
-	MOVQ         w+8(FP), SI
-	MOVQ         grad+16(FP), DI
-	MOVQ         a+24(FP), R8
-	MOVQ         b+32(FP), R9
-	MOVQ         c+40(FP), R10
-	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
-	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
-	XORQ         AX, AX
-	SUBQ         $0x08, CX
-	JL           rest
-
-loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSQRTPS      Y2, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	VMULPS       Y8, Y3, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
-
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSQRTPS      Y2, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	VMULPS       Y8, Y3, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·rmspropCenteredVec(SB), NOSPLIT, $0-64
-	MOVQ         w+8(FP), SI
-	MOVQ         grad+16(FP), DI
-	MOVQ         a+24(FP), R8
-	MOVQ         b+32(FP), R9
-	MOVQ         c+40(FP), R10
-	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
-	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
-	XORQ         AX, AX
-	SUBQ         $0x08, CX
-	JL           rest
-
-loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSUBPS       Y3, Y1, Y4
-	VMULPS       Y11, Y4, Y4
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y3, Y3, Y4
-	VSUBPS       Y4, Y2, Y5
-	VSQRTPS      Y5, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMULPS       Y8, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
-
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSUBPS       Y3, Y1, Y4
-	VMULPS       Y11, Y4, Y4
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y3, Y3, Y4
-	VSUBPS       Y4, Y2, Y5
-	VSQRTPS      Y5, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VMULPS       Y8, Y1, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·rmspropCenteredMomentumVec(SB), NOSPLIT, $0-64
-	MOVQ         w+8(FP), SI
-	MOVQ         grad+16(FP), DI
-	MOVQ         a+24(FP), R8
-	MOVQ         b+32(FP), R9
-	MOVQ         c+40(FP), R10
-	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
-	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
-	XORQ         AX, AX
-	SUBQ         $0x08, CX
-	JL           rest
-
-loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMOVUPS      (R10)(AX*4), Y13
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSUBPS       Y13, Y1, Y4
-	VMULPS       Y11, Y4, Y4
-	VADDPS       Y4, Y13, Y13
-	VMULPS       Y13, Y13, Y4
-	VSUBPS       Y4, Y2, Y5
-	VSQRTPS      Y5, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	VMULPS       Y8, Y3, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	VMOVUPS      Y13, (R10)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
-
-rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMASKMOVPS   (R10)(AX*4), Y14, Y13
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VSUBPS       Y13, Y1, Y4
-	VMULPS       Y11, Y4, Y4
-	VADDPS       Y4, Y13, Y13
-	VMULPS       Y13, Y13, Y4
-	VSUBPS       Y4, Y2, Y5
-	VSQRTPS      Y5, Y4
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VBROADCASTSS 20(DX), Y7
-	VMULPS       Y7, Y3, Y3
-	VADDPS       Y1, Y3, Y3
-	VMULPS       Y8, Y3, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
-	VMASKMOVPS   Y13, Y14, (R10)(AX*4)
-
-done:
-	VZEROUPPER
-	RET
-
-// func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
-// Requires: AVX
-TEXT ·adagradVec(SB), NOSPLIT, $0-64
-	MOVQ         w+8(FP), SI
-	MOVQ         grad+16(FP), DI
-	MOVQ         a+24(FP), R8
-	MOVQ         b+32(FP), R9
-	MOVQ         c+40(FP), R10
-	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
-	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
-	XORQ         AX, AX
-	SUBQ         $0x08, CX
-	JL           rest
-
-loop:
-	VMOVUPS (SI)(AX*4), Y0
-	VMOVUPS (DI)(AX*4), Y1
-	VMOVUPS (R8)(AX*4), Y2
-	VMULPS  Y9, Y0, Y4
-	VADDPS  Y4, Y1, Y1
-	VMULPS  Y1, Y1, Y4
-	VADDPS  Y4, Y2, Y2
-	VSQRTPS Y2, Y4
-	VADDPS  Y10, Y4, Y4
-	VMULPS  Y8, Y1, Y1
-	VDIVPS  Y4, Y1, Y1
-	VSUBPS  Y1, Y0, Y0
-	VMOVUPS Y0, (SI)(AX*4)
-	VMOVUPS Y2, (R8)(AX*4)
-	ADDQ    $0x08, AX
-	SUBQ    $0x08, CX
+	VMOVUPS (SI)(AX*4), Y5
+	VMOVUPS 32(SI)(AX*4), Y6
+	VMOVUPS (DI)(AX*4), Y7
+	VMOVUPS 32(DI)(AX*4), Y8
+	VMOVUPS (R8)(AX*4), Y9
+	VMOVUPS 32(R8)(AX*4), Y10
+	VMULPS  Y0, Y5, Y11
+	VMULPS  Y0, Y6, Y12
+	VADDPS  Y11, Y7, Y11
+	VADDPS  Y12, Y8, Y12
+	VMULPS  Y1, Y9, Y9
+	VMULPS  Y1, Y10, Y10
+	VMULPS  Y2, Y11, Y8
+	VMULPS  Y2, Y12, Y7
+	VMULPS  Y11, Y8, Y8
+	VMULPS  Y12, Y7, Y7
+	VADDPS  Y8, Y9, Y8
+	VADDPS  Y7, Y10, Y7
+	VSQRTPS Y8, Y10
+	VSQRTPS Y7, Y9
+	VADDPS  Y3, Y10, Y10
+	VADDPS  Y3, Y9, Y9
+	VDIVPS  Y10, Y11, Y10
+	VDIVPS  Y9, Y12, Y9
+	VMULPS  Y4, Y10, Y10
+	VMULPS  Y4, Y9, Y9
+	VSUBPS  Y10, Y5, Y10
+	VSUBPS  Y9, Y6, Y9
+	VMOVUPS Y10, (SI)(AX*4)
+	VMOVUPS Y9, 32(SI)(AX*4)
+	VMOVUPS Y8, (R8)(AX*4)
+	VMOVUPS Y7, 32(R8)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
 	JGE     loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (SI)(AX*4), Y14, Y0
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VMULPS     Y9, Y0, Y4
-	VADDPS     Y4, Y1, Y1
-	VMULPS     Y1, Y1, Y4
-	VADDPS     Y4, Y2, Y2
-	VSQRTPS    Y2, Y4
-	VADDPS     Y10, Y4, Y4
-	VMULPS     Y8, Y1, Y1
-	VDIVPS     Y4, Y1, Y1
-	VSUBPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS Y2, Y14, (R8)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(SI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (DI)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(DI)(AX*4), Y8, Y8
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (R8)(AX*4), Y9, Y9
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS 32(R8)(AX*4), Y10, Y10
+	VMULPS     Y0, Y5, Y11
+	VMULPS     Y0, Y6, Y12
+	VADDPS     Y11, Y7, Y11
+	VADDPS     Y12, Y8, Y12
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y1, Y10, Y10
+	VMULPS     Y2, Y11, Y8
+	VMULPS     Y2, Y12, Y7
+	VMULPS     Y11, Y8, Y8
+	VMULPS     Y12, Y7, Y7
+	VADDPS     Y8, Y9, Y8
+	VADDPS     Y7, Y10, Y7
+	VSQRTPS    Y8, Y10
+	VSQRTPS    Y7, Y9
+	VADDPS     Y3, Y10, Y10
+	VADDPS     Y3, Y9, Y9
+	VDIVPS     Y10, Y11, Y10
+	VDIVPS     Y9, Y12, Y9
+	VMULPS     Y4, Y10, Y10
+	VMULPS     Y4, Y9, Y9
+	VSUBPS     Y10, Y5, Y10
+	VSUBPS     Y9, Y6, Y9
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y10, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS Y9, Y10, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS Y8, Y9, (R8)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(R8)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·adadeltaVec(SB), NOSPLIT, $0-64
+TEXT ·rmspropMomentumVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS 20(DX), Y4
+	VBROADCASTSS (DX), Y5
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y3, Y5
-	VSQRTPS      Y5, Y5
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y2, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y5, Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y8, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
+	VMOVUPS (SI)(AX*4), Y6
+	VMOVUPS 32(SI)(AX*4), Y7
+	VMOVUPS (DI)(AX*4), Y8
+	VMOVUPS 32(DI)(AX*4), Y9
+	VMOVUPS (R8)(AX*4), Y10
+	VMOVUPS 32(R8)(AX*4), Y11
+	VMOVUPS (R9)(AX*4), Y12
+	VMOVUPS 32(R9)(AX*4), Y13
+	VMULPS  Y0, Y6, Y14
+	VMULPS  Y0, Y7, Y15
+	VADDPS  Y14, Y8, Y14
+	VADDPS  Y15, Y9, Y15
+	VMULPS  Y1, Y10, Y10
+	VMULPS  Y1, Y11, Y11
+	VMULPS  Y2, Y14, Y9
+	VMULPS  Y2, Y15, Y8
+	VMULPS  Y14, Y9, Y9
+	VMULPS  Y15, Y8, Y8
+	VADDPS  Y9, Y10, Y9
+	VADDPS  Y8, Y11, Y8
+	VSQRTPS Y9, Y11
+	VSQRTPS Y8, Y10
+	VADDPS  Y3, Y11, Y11
+	VADDPS  Y3, Y10, Y10
+	VDIVPS  Y11, Y14, Y11
+	VDIVPS  Y10, Y15, Y10
+	VMULPS  Y4, Y12, Y12
+	VMULPS  Y4, Y13, Y13
+	VADDPS  Y11, Y12, Y11
+	VADDPS  Y10, Y13, Y10
+	VMULPS  Y5, Y11, Y13
+	VMULPS  Y5, Y10, Y12
+	VSUBPS  Y13, Y6, Y13
+	VSUBPS  Y12, Y7, Y12
+	VMOVUPS Y13, (SI)(AX*4)
+	VMOVUPS Y12, 32(SI)(AX*4)
+	VMOVUPS Y9, (R8)(AX*4)
+	VMOVUPS Y8, 32(R8)(AX*4)
+	VMOVUPS Y11, (R9)(AX*4)
+	VMOVUPS Y10, 32(R9)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
 
 rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y2, Y2
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y3, Y5
-	VSQRTPS      Y5, Y5
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y2, Y4
-	VSQRTPS      Y4, Y4
-	VDIVPS       Y4, Y5, Y4
-	VMULPS       Y4, Y1, Y1
-	VMULPS       Y11, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y10, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y8, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (SI)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(SI)(AX*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (DI)(AX*4), Y8, Y8
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS 32(DI)(AX*4), Y9, Y9
+	VMOVUPS    (BX), Y10
+	VMASKMOVPS (R8)(AX*4), Y10, Y10
+	VMOVUPS    32(BX), Y11
+	VMASKMOVPS 32(R8)(AX*4), Y11, Y11
+	VMOVUPS    (BX), Y12
+	VMASKMOVPS (R9)(AX*4), Y12, Y12
+	VMOVUPS    32(BX), Y13
+	VMASKMOVPS 32(R9)(AX*4), Y13, Y13
+	VMULPS     Y0, Y6, Y14
+	VMULPS     Y0, Y7, Y15
+	VADDPS     Y14, Y8, Y14
+	VADDPS     Y15, Y9, Y15
+	VMULPS     Y1, Y10, Y10
+	VMULPS     Y1, Y11, Y11
+	VMULPS     Y2, Y14, Y9
+	VMULPS     Y2, Y15, Y8
+	VMULPS     Y14, Y9, Y9
+	VMULPS     Y15, Y8, Y8
+	VADDPS     Y9, Y10, Y9
+	VADDPS     Y8, Y11, Y8
+	VSQRTPS    Y9, Y11
+	VSQRTPS    Y8, Y10
+	VADDPS     Y3, Y11, Y11
+	VADDPS     Y3, Y10, Y10
+	VDIVPS     Y11, Y14, Y11
+	VDIVPS     Y10, Y15, Y10
+	VMULPS     Y4, Y12, Y12
+	VMULPS     Y4, Y13, Y13
+	VADDPS     Y11, Y12, Y11
+	VADDPS     Y10, Y13, Y10
+	VMULPS     Y5, Y11, Y13
+	VMULPS     Y5, Y10, Y12
+	VSUBPS     Y13, Y6, Y13
+	VSUBPS     Y12, Y7, Y12
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y13, Y7, (SI)(AX*4)
+	VMOVUPS    32(BX), Y13
+	VMASKMOVPS Y12, Y13, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y12
+	VMASKMOVPS Y9, Y12, (R8)(AX*4)
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS Y8, Y9, 32(R8)(AX*4)
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS Y11, Y8, (R9)(AX*4)
+	VMOVUPS    32(BX), Y11
+	VMASKMOVPS Y10, Y11, 32(R9)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·nadamVec(SB), NOSPLIT, $0-64
+TEXT ·rmspropCenteredVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y10, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS 16(DX), Y7
-	VMULPS       Y7, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y11, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y8, Y1, Y1
-	VBROADCASTSS 24(DX), Y7
-	VMULPS       Y7, Y2, Y4
-	VADDPS       Y4, Y1, Y1
-	VSQRTPS      Y3, Y4
-	VBROADCASTSS 28(DX), Y7
-	VMULPS       Y7, Y4, Y4
-	VBROADCASTSS 20(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
-	JGE          loop
+	VMOVUPS (SI)(AX*4), Y5
+	VMOVUPS 32(SI)(AX*4), Y6
+	VMOVUPS (DI)(AX*4), Y7
+	VMOVUPS 32(DI)(AX*4), Y8
+	VMOVUPS (R8)(AX*4), Y9
+	VMOVUPS 32(R8)(AX*4), Y10
+	VMOVUPS (R9)(AX*4), Y11
+	VMOVUPS 32(R9)(AX*4), Y12
+	VMULPS  Y0, Y5, Y13
+	VMULPS  Y0, Y6, Y14
+	VADDPS  Y13, Y7, Y13
+	VADDPS  Y14, Y8, Y14
+	VMULPS  Y1, Y9, Y9
+	VMULPS  Y1, Y10, Y10
+	VMULPS  Y2, Y13, Y8
+	VMULPS  Y2, Y14, Y7
+	VMULPS  Y13, Y8, Y8
+	VMULPS  Y14, Y7, Y7
+	VADDPS  Y8, Y9, Y8
+	VADDPS  Y7, Y10, Y7
+	VSUBPS  Y11, Y13, Y10
+	VSUBPS  Y12, Y14, Y9
+	VMULPS  Y2, Y10, Y10
+	VMULPS  Y2, Y9, Y9
+	VADDPS  Y10, Y11, Y10
+	VADDPS  Y9, Y12, Y9
+	VMULPS  Y10, Y10, Y12
+	VMULPS  Y9, Y9, Y11
+	VSUBPS  Y12, Y8, Y12
+	VSUBPS  Y11, Y7, Y11
+	VSQRTPS Y12, Y12
+	VSQRTPS Y11, Y11
+	VADDPS  Y3, Y12, Y12
+	VADDPS  Y3, Y11, Y11
+	VDIVPS  Y12, Y13, Y12
+	VDIVPS  Y11, Y14, Y11
+	VMULPS  Y4, Y12, Y12
+	VMULPS  Y4, Y11, Y11
+	VSUBPS  Y12, Y5, Y12
+	VSUBPS  Y11, Y6, Y11
+	VMOVUPS Y12, (SI)(AX*4)
+	VMOVUPS Y11, 32(SI)(AX*4)
+	VMOVUPS Y8, (R8)(AX*4)
+	VMOVUPS Y7, 32(R8)(AX*4)
+	VMOVUPS Y10, (R9)(AX*4)
+	VMOVUPS Y9, 32(R9)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
 
 rest:
-	ADDQ         $0x08, CX
-	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y10, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VBROADCASTSS 16(DX), Y7
-	VMULPS       Y7, Y1, Y4
-	VMULPS       Y1, Y4, Y4
-	VMULPS       Y11, Y3, Y3
-	VADDPS       Y4, Y3, Y3
-	VMULPS       Y8, Y1, Y1
-	VBROADCASTSS 24(DX), Y7
-	VMULPS       Y7, Y2, Y4
-	VADDPS       Y4, Y1, Y1
-	VSQRTPS      Y3, Y4
-	VBROADCASTSS 28(DX), Y7
-	VMULPS       Y7, Y4, Y4
-	VBROADCASTSS 20(DX), Y7
-	VADDPS       Y7, Y4, Y4
-	VDIVPS       Y4, Y1, Y1
-	VSUBPS       Y1, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(SI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (DI)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(DI)(AX*4), Y8, Y8
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (R8)(AX*4), Y9, Y9
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS 32(R8)(AX*4), Y10, Y10
+	VMOVUPS    (BX), Y11
+	VMASKMOVPS (R9)(AX*4), Y11, Y11
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS 32(R9)(AX*4), Y12, Y12
+	VMULPS     Y0, Y5, Y13
+	VMULPS     Y0, Y6, Y14
+	VADDPS     Y13, Y7, Y13
+	VADDPS     Y14, Y8, Y14
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y1, Y10, Y10
+	VMULPS     Y2, Y13, Y8
+	VMULPS     Y2, Y14, Y7
+	VMULPS     Y13, Y8, Y8
+	VMULPS     Y14, Y7, Y7
+	VADDPS     Y8, Y9, Y8
+	VADDPS     Y7, Y10, Y7
+	VSUBPS     Y11, Y13, Y10
+	VSUBPS     Y12, Y14, Y9
+	VMULPS     Y2, Y10, Y10
+	VMULPS     Y2, Y9, Y9
+	VADDPS     Y10, Y11, Y10
+	VADDPS     Y9, Y12, Y9
+	VMULPS     Y10, Y10, Y12
+	VMULPS     Y9, Y9, Y11
+	VSUBPS     Y12, Y8, Y12
+	VSUBPS     Y11, Y7, Y11
+	VSQRTPS    Y12, Y12
+	VSQRTPS    Y11, Y11
+	VADDPS     Y3, Y12, Y12
+	VADDPS     Y3, Y11, Y11
+	VDIVPS     Y12, Y13, Y12
+	VDIVPS     Y11, Y14, Y11
+	VMULPS     Y4, Y12, Y12
+	VMULPS     Y4, Y11, Y11
+	VSUBPS     Y12, Y5, Y12
+	VSUBPS     Y11, Y6, Y11
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y12, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS Y11, Y12, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y11
+	VMASKMOVPS Y8, Y11, (R8)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(R8)(AX*4)
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y10, Y7, (R9)(AX*4)
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS Y9, Y10, 32(R9)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+// func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
-TEXT ·adamaxVec(SB), NOSPLIT, $0-64
+TEXT ·rmspropCenteredMomentumVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
 	MOVQ         a+24(FP), R8
 	MOVQ         b+32(FP), R9
 	MOVQ         c+40(FP), R10
 	MOVQ         scalars+48(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
-	VBROADCASTSS 8(DX), Y10
-	VBROADCASTSS 12(DX), Y11
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+56(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS      (SI)(AX*4), Y0
-	VMOVUPS      (DI)(AX*4), Y1
-	VMOVUPS      (R8)(AX*4), Y2
-	VMOVUPS      (R9)(AX*4), Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y10, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y1
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y1, Y1
-	VMULPS       Y11, Y3, Y3
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VMAXPS       Y1, Y3, Y3
-	VORPS        Y4, Y3, Y3
-	VMULPS       Y8, Y2, Y4
-	VDIVPS       Y3, Y4, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMOVUPS      Y0, (SI)(AX*4)
-	VMOVUPS      Y2, (R8)(AX*4)
-	VMOVUPS      Y3, (R9)(AX*4)
-	ADDQ         $0x08, AX
-	SUBQ         $0x08, CX
+	VMOVUPS      (SI)(AX*4), Y4
+	VMOVUPS      32(SI)(AX*4), Y5
+	VMOVUPS      (DI)(AX*4), Y6
+	VMOVUPS      32(DI)(AX*4), Y7
+	VMOVUPS      (R8)(AX*4), Y8
+	VMOVUPS      32(R8)(AX*4), Y9
+	VMOVUPS      (R9)(AX*4), Y10
+	VMOVUPS      32(R9)(AX*4), Y11
+	VMOVUPS      (R10)(AX*4), Y12
+	VMOVUPS      32(R10)(AX*4), Y13
+	VMULPS       Y0, Y4, Y14
+	VMULPS       Y0, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y14, Y7
+	VMULPS       Y2, Y15, Y6
+	VMULPS       Y14, Y7, Y7
+	VMULPS       Y15, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VSUBPS       Y12, Y14, Y9
+	VSUBPS       Y13, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y12, Y9
+	VADDPS       Y8, Y13, Y8
+	VMULPS       Y9, Y9, Y13
+	VMULPS       Y8, Y8, Y12
+	VSUBPS       Y13, Y7, Y13
+	VSUBPS       Y12, Y6, Y12
+	VSQRTPS      Y13, Y13
+	VSQRTPS      Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VADDPS       Y3, Y12, Y12
+	VDIVPS       Y13, Y14, Y13
+	VDIVPS       Y12, Y15, Y12
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y10, Y10
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y11, Y11
+	VADDPS       Y13, Y10, Y13
+	VADDPS       Y12, Y11, Y12
+	VBROADCASTSS (DX), Y11
+	VMULPS       Y11, Y13, Y11
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y12, Y10
+	VSUBPS       Y11, Y4, Y11
+	VSUBPS       Y10, Y5, Y10
+	VMOVUPS      Y11, (SI)(AX*4)
+	VMOVUPS      Y10, 32(SI)(AX*4)
+	VMOVUPS      Y7, (R8)(AX*4)
+	VMOVUPS      Y6, 32(R8)(AX*4)
+	VMOVUPS      Y13, (R9)(AX*4)
+	VMOVUPS      Y12, 32(R9)(AX*4)
+	VMOVUPS      Y9, (R10)(AX*4)
+	VMOVUPS      Y8, 32(R10)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
 	JGE          loop
 
 rest:
-	ADDQ         $0x08, CX
+	ADDQ         $0x10, CX
 	JE           done
-	VMOVUPS      (R11), Y14
-	VMASKMOVPS   (SI)(AX*4), Y14, Y0
-	VMASKMOVPS   (DI)(AX*4), Y14, Y1
-	VMASKMOVPS   (R8)(AX*4), Y14, Y2
-	VMASKMOVPS   (R9)(AX*4), Y14, Y3
-	VMULPS       Y9, Y0, Y4
-	VADDPS       Y4, Y1, Y1
-	VSUBPS       Y2, Y1, Y4
-	VMULPS       Y10, Y4, Y4
-	VADDPS       Y4, Y2, Y2
-	VANDPS       vec7fffffff<>+0(SB), Y1, Y1
-	VBROADCASTSS 16(DX), Y7
-	VADDPS       Y7, Y1, Y1
-	VMULPS       Y11, Y3, Y3
-	VCMPPS       $0x03, Y3, Y3, Y4
-	VMAXPS       Y1, Y3, Y3
-	VORPS        Y4, Y3, Y3
-	VMULPS       Y8, Y2, Y4
-	VDIVPS       Y3, Y4, Y4
-	VSUBPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y14, (SI)(AX*4)
-	VMASKMOVPS   Y2, Y14, (R8)(AX*4)
-	VMASKMOVPS   Y3, Y14, (R9)(AX*4)
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (SI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(SI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (DI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(DI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (R8)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(R8)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R9)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R9)(AX*4), Y11, Y11
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   (R10)(AX*4), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   32(R10)(AX*4), Y13, Y13
+	VMULPS       Y0, Y4, Y14
+	VMULPS       Y0, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y14, Y7
+	VMULPS       Y2, Y15, Y6
+	VMULPS       Y14, Y7, Y7
+	VMULPS       Y15, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VSUBPS       Y12, Y14, Y9
+	VSUBPS       Y13, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y12, Y9
+	VADDPS       Y8, Y13, Y8
+	VMULPS       Y9, Y9, Y13
+	VMULPS       Y8, Y8, Y12
+	VSUBPS       Y13, Y7, Y13
+	VSUBPS       Y12, Y6, Y12
+	VSQRTPS      Y13, Y13
+	VSQRTPS      Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VADDPS       Y3, Y12, Y12
+	VDIVPS       Y13, Y14, Y13
+	VDIVPS       Y12, Y15, Y12
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y10, Y10
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y11, Y11
+	VADDPS       Y13, Y10, Y13
+	VADDPS       Y12, Y11, Y12
+	VBROADCASTSS (DX), Y11
+	VMULPS       Y11, Y13, Y11
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y12, Y10
+	VSUBPS       Y11, Y4, Y11
+	VSUBPS       Y10, Y5, Y10
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y11, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   Y10, Y11, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   Y7, Y10, (R8)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y6, Y7, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y13, Y6, (R9)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y12, Y13, 32(R9)(AX*4)
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   Y9, Y12, (R10)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y8, Y9, 32(R10)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
+// Requires: AVX
+TEXT ·adagradVec(SB), NOSPLIT, $0-56
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS (SI)(AX*4), Y3
+	VMOVUPS 32(SI)(AX*4), Y4
+	VMOVUPS (DI)(AX*4), Y5
+	VMOVUPS 32(DI)(AX*4), Y6
+	VMOVUPS (R8)(AX*4), Y7
+	VMOVUPS 32(R8)(AX*4), Y8
+	VMULPS  Y0, Y3, Y9
+	VMULPS  Y0, Y4, Y10
+	VADDPS  Y9, Y5, Y9
+	VADDPS  Y10, Y6, Y10
+	VMULPS  Y9, Y9, Y6
+	VMULPS  Y10, Y10, Y5
+	VADDPS  Y6, Y7, Y6
+	VADDPS  Y5, Y8, Y5
+	VMULPS  Y1, Y9, Y9
+	VMULPS  Y1, Y10, Y10
+	VSQRTPS Y6, Y8
+	VSQRTPS Y5, Y7
+	VADDPS  Y2, Y8, Y8
+	VADDPS  Y2, Y7, Y7
+	VDIVPS  Y8, Y9, Y8
+	VDIVPS  Y7, Y10, Y7
+	VSUBPS  Y8, Y3, Y8
+	VSUBPS  Y7, Y4, Y7
+	VMOVUPS Y8, (SI)(AX*4)
+	VMOVUPS Y7, 32(SI)(AX*4)
+	VMOVUPS Y6, (R8)(AX*4)
+	VMOVUPS Y5, 32(R8)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (SI)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(SI)(AX*4), Y4, Y4
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (DI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(DI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (R8)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(R8)(AX*4), Y8, Y8
+	VMULPS     Y0, Y3, Y9
+	VMULPS     Y0, Y4, Y10
+	VADDPS     Y9, Y5, Y9
+	VADDPS     Y10, Y6, Y10
+	VMULPS     Y9, Y9, Y6
+	VMULPS     Y10, Y10, Y5
+	VADDPS     Y6, Y7, Y6
+	VADDPS     Y5, Y8, Y5
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y1, Y10, Y10
+	VSQRTPS    Y6, Y8
+	VSQRTPS    Y5, Y7
+	VADDPS     Y2, Y8, Y8
+	VADDPS     Y2, Y7, Y7
+	VDIVPS     Y8, Y9, Y8
+	VDIVPS     Y7, Y10, Y7
+	VSUBPS     Y8, Y3, Y8
+	VSUBPS     Y7, Y4, Y7
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y8, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y6, Y7, (R8)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y5, Y6, 32(R8)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
+// Requires: AVX
+TEXT ·adadeltaVec(SB), NOSPLIT, $0-56
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y4
+	VMOVUPS      32(SI)(AX*4), Y5
+	VMOVUPS      (DI)(AX*4), Y6
+	VMOVUPS      32(DI)(AX*4), Y7
+	VMOVUPS      (R8)(AX*4), Y8
+	VMOVUPS      32(R8)(AX*4), Y9
+	VMOVUPS      (R9)(AX*4), Y10
+	VMOVUPS      32(R9)(AX*4), Y11
+	VMULPS       Y0, Y4, Y12
+	VMULPS       Y0, Y5, Y13
+	VADDPS       Y12, Y6, Y12
+	VADDPS       Y13, Y7, Y13
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y12, Y7
+	VMULPS       Y2, Y13, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VADDPS       Y3, Y10, Y9
+	VADDPS       Y3, Y11, Y8
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y8, Y8
+	VADDPS       Y3, Y7, Y14
+	VADDPS       Y3, Y6, Y15
+	VSQRTPS      Y14, Y14
+	VSQRTPS      Y15, Y15
+	VDIVPS       Y14, Y9, Y14
+	VDIVPS       Y15, Y8, Y15
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VBROADCASTSS (DX), Y13
+	VMULPS       Y13, Y14, Y13
+	VBROADCASTSS (DX), Y12
+	VMULPS       Y12, Y15, Y12
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y12, Y5, Y12
+	VMULPS       Y1, Y10, Y10
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y2, Y14, Y5
+	VMULPS       Y2, Y15, Y4
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y15, Y4, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VMOVUPS      Y13, (SI)(AX*4)
+	VMOVUPS      Y12, 32(SI)(AX*4)
+	VMOVUPS      Y7, (R8)(AX*4)
+	VMOVUPS      Y6, 32(R8)(AX*4)
+	VMOVUPS      Y14, (R9)(AX*4)
+	VMOVUPS      Y15, 32(R9)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (SI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(SI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (DI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(DI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (R8)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(R8)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R9)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R9)(AX*4), Y11, Y11
+	VMULPS       Y0, Y4, Y12
+	VMULPS       Y0, Y5, Y13
+	VADDPS       Y12, Y6, Y12
+	VADDPS       Y13, Y7, Y13
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y12, Y7
+	VMULPS       Y2, Y13, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VADDPS       Y3, Y10, Y9
+	VADDPS       Y3, Y11, Y8
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y8, Y8
+	VADDPS       Y3, Y7, Y14
+	VADDPS       Y3, Y6, Y15
+	VSQRTPS      Y14, Y14
+	VSQRTPS      Y15, Y15
+	VDIVPS       Y14, Y9, Y14
+	VDIVPS       Y15, Y8, Y15
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VBROADCASTSS (DX), Y13
+	VMULPS       Y13, Y14, Y13
+	VBROADCASTSS (DX), Y12
+	VMULPS       Y12, Y15, Y12
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y12, Y5, Y12
+	VMULPS       Y1, Y10, Y10
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y2, Y14, Y5
+	VMULPS       Y2, Y15, Y4
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y15, Y4, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VMOVUPS      (BX), Y11
+	VMASKMOVPS   Y13, Y11, (SI)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y12, Y13, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   Y7, Y12, (R8)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y6, Y7, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y14, Y6, (R9)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
+// Requires: AVX
+TEXT ·nadamVec(SB), NOSPLIT, $0-56
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS      (SI)(AX*4), Y5
+	VMOVUPS      32(SI)(AX*4), Y6
+	VMOVUPS      (DI)(AX*4), Y7
+	VMOVUPS      32(DI)(AX*4), Y8
+	VMOVUPS      (R8)(AX*4), Y9
+	VMOVUPS      32(R8)(AX*4), Y10
+	VMOVUPS      (R9)(AX*4), Y11
+	VMOVUPS      32(R9)(AX*4), Y12
+	VMULPS       Y0, Y5, Y13
+	VMULPS       Y0, Y6, Y14
+	VADDPS       Y13, Y7, Y13
+	VADDPS       Y14, Y8, Y14
+	VSUBPS       Y9, Y13, Y8
+	VSUBPS       Y10, Y14, Y7
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y7, Y7
+	VADDPS       Y8, Y9, Y8
+	VADDPS       Y7, Y10, Y7
+	VMULPS       Y2, Y11, Y11
+	VMULPS       Y2, Y12, Y12
+	VMULPS       Y3, Y13, Y10
+	VMULPS       Y3, Y14, Y9
+	VMULPS       Y13, Y10, Y10
+	VMULPS       Y14, Y9, Y9
+	VADDPS       Y10, Y11, Y10
+	VADDPS       Y9, Y12, Y9
+	VMULPS       Y4, Y13, Y13
+	VMULPS       Y4, Y14, Y14
+	VBROADCASTSS 24(DX), Y12
+	VMULPS       Y12, Y8, Y12
+	VBROADCASTSS 24(DX), Y11
+	VMULPS       Y11, Y7, Y11
+	VADDPS       Y12, Y13, Y12
+	VADDPS       Y11, Y14, Y11
+	VSQRTPS      Y10, Y14
+	VSQRTPS      Y9, Y13
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y14, Y14
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y13, Y13
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y14, Y14
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y13, Y13
+	VDIVPS       Y14, Y12, Y14
+	VDIVPS       Y13, Y11, Y13
+	VSUBPS       Y14, Y5, Y14
+	VSUBPS       Y13, Y6, Y13
+	VMOVUPS      Y14, (SI)(AX*4)
+	VMOVUPS      Y13, 32(SI)(AX*4)
+	VMOVUPS      Y8, (R8)(AX*4)
+	VMOVUPS      Y7, 32(R8)(AX*4)
+	VMOVUPS      Y10, (R9)(AX*4)
+	VMOVUPS      Y9, 32(R9)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   (SI)(AX*4), Y5, Y5
+	VMOVUPS      32(BX), Y6
+	VMASKMOVPS   32(SI)(AX*4), Y6, Y6
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   (DI)(AX*4), Y7, Y7
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   32(DI)(AX*4), Y8, Y8
+	VMOVUPS      (BX), Y9
+	VMASKMOVPS   (R8)(AX*4), Y9, Y9
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   32(R8)(AX*4), Y10, Y10
+	VMOVUPS      (BX), Y11
+	VMASKMOVPS   (R9)(AX*4), Y11, Y11
+	VMOVUPS      32(BX), Y12
+	VMASKMOVPS   32(R9)(AX*4), Y12, Y12
+	VMULPS       Y0, Y5, Y13
+	VMULPS       Y0, Y6, Y14
+	VADDPS       Y13, Y7, Y13
+	VADDPS       Y14, Y8, Y14
+	VSUBPS       Y9, Y13, Y8
+	VSUBPS       Y10, Y14, Y7
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y7, Y7
+	VADDPS       Y8, Y9, Y8
+	VADDPS       Y7, Y10, Y7
+	VMULPS       Y2, Y11, Y11
+	VMULPS       Y2, Y12, Y12
+	VMULPS       Y3, Y13, Y10
+	VMULPS       Y3, Y14, Y9
+	VMULPS       Y13, Y10, Y10
+	VMULPS       Y14, Y9, Y9
+	VADDPS       Y10, Y11, Y10
+	VADDPS       Y9, Y12, Y9
+	VMULPS       Y4, Y13, Y13
+	VMULPS       Y4, Y14, Y14
+	VBROADCASTSS 24(DX), Y12
+	VMULPS       Y12, Y8, Y12
+	VBROADCASTSS 24(DX), Y11
+	VMULPS       Y11, Y7, Y11
+	VADDPS       Y12, Y13, Y12
+	VADDPS       Y11, Y14, Y11
+	VSQRTPS      Y10, Y14
+	VSQRTPS      Y9, Y13
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y14, Y14
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y13, Y13
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y14, Y14
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y13, Y13
+	VDIVPS       Y14, Y12, Y14
+	VDIVPS       Y13, Y11, Y13
+	VSUBPS       Y14, Y5, Y14
+	VSUBPS       Y13, Y6, Y13
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y14, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y13, Y14, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y13
+	VMASKMOVPS   Y8, Y13, (R8)(AX*4)
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   Y7, Y8, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y10, Y7, (R9)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y9, Y10, 32(R9)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
+// Requires: AVX
+TEXT ·adamaxVec(SB), NOSPLIT, $0-56
+	MOVQ         w+8(FP), SI
+	MOVQ         grad+16(FP), DI
+	MOVQ         a+24(FP), R8
+	MOVQ         b+32(FP), R9
+	MOVQ         c+40(FP), R10
+	MOVQ         scalars+48(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 16(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS   (SI)(AX*4), Y5
+	VMOVUPS   32(SI)(AX*4), Y6
+	VMOVUPS   (DI)(AX*4), Y7
+	VMOVUPS   32(DI)(AX*4), Y8
+	VMOVUPS   (R8)(AX*4), Y9
+	VMOVUPS   32(R8)(AX*4), Y10
+	VMOVUPS   (R9)(AX*4), Y11
+	VMOVUPS   32(R9)(AX*4), Y12
+	VMULPS    Y0, Y5, Y13
+	VMULPS    Y0, Y6, Y14
+	VADDPS    Y13, Y7, Y13
+	VADDPS    Y14, Y8, Y14
+	VSUBPS    Y9, Y13, Y8
+	VSUBPS    Y10, Y14, Y7
+	VMULPS    Y1, Y8, Y8
+	VMULPS    Y1, Y7, Y7
+	VADDPS    Y8, Y9, Y8
+	VADDPS    Y7, Y10, Y7
+	VANDPS    vec7fffffff<>+0(SB), Y13, Y13
+	VANDPS    vec7fffffff<>+0(SB), Y14, Y14
+	VADDPS    Y2, Y13, Y13
+	VADDPS    Y2, Y14, Y14
+	VMULPS    Y3, Y11, Y11
+	VMULPS    Y3, Y12, Y12
+	VCMPPS    $0x03, Y11, Y11, Y10
+	VCMPPS    $0x03, Y12, Y12, Y9
+	VMAXPS    Y13, Y11, Y13
+	VMAXPS    Y14, Y12, Y14
+	VBLENDVPS Y10, Y11, Y13, Y13
+	VBLENDVPS Y9, Y12, Y14, Y14
+	VMULPS    Y4, Y8, Y12
+	VMULPS    Y4, Y7, Y9
+	VDIVPS    Y13, Y12, Y12
+	VDIVPS    Y14, Y9, Y9
+	VSUBPS    Y12, Y5, Y12
+	VSUBPS    Y9, Y6, Y9
+	VMOVUPS   Y12, (SI)(AX*4)
+	VMOVUPS   Y9, 32(SI)(AX*4)
+	VMOVUPS   Y8, (R8)(AX*4)
+	VMOVUPS   Y7, 32(R8)(AX*4)
+	VMOVUPS   Y13, (R9)(AX*4)
+	VMOVUPS   Y14, 32(R9)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(SI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (DI)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(DI)(AX*4), Y8, Y8
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (R8)(AX*4), Y9, Y9
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS 32(R8)(AX*4), Y10, Y10
+	VMOVUPS    (BX), Y11
+	VMASKMOVPS (R9)(AX*4), Y11, Y11
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS 32(R9)(AX*4), Y12, Y12
+	VMULPS     Y0, Y5, Y13
+	VMULPS     Y0, Y6, Y14
+	VADDPS     Y13, Y7, Y13
+	VADDPS     Y14, Y8, Y14
+	VSUBPS     Y9, Y13, Y8
+	VSUBPS     Y10, Y14, Y7
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y1, Y7, Y7
+	VADDPS     Y8, Y9, Y8
+	VADDPS     Y7, Y10, Y7
+	VANDPS     vec7fffffff<>+0(SB), Y13, Y13
+	VANDPS     vec7fffffff<>+0(SB), Y14, Y14
+	VADDPS     Y2, Y13, Y13
+	VADDPS     Y2, Y14, Y14
+	VMULPS     Y3, Y11, Y11
+	VMULPS     Y3, Y12, Y12
+	VCMPPS     $0x03, Y11, Y11, Y10
+	VCMPPS     $0x03, Y12, Y12, Y9
+	VMAXPS     Y13, Y11, Y13
+	VMAXPS     Y14, Y12, Y14
+	VBLENDVPS  Y10, Y11, Y13, Y13
+	VBLENDVPS  Y9, Y12, Y14, Y14
+	VMULPS     Y4, Y8, Y12
+	VMULPS     Y4, Y7, Y9
+	VDIVPS     Y13, Y12, Y12
+	VDIVPS     Y14, Y9, Y9
+	VSUBPS     Y12, Y5, Y12
+	VSUBPS     Y9, Y6, Y9
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y12, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS Y9, Y12, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS Y8, Y9, (R8)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(R8)(AX*4)
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y13, Y7, (R9)(AX*4)
+	VMOVUPS    32(BX), Y13
+	VMASKMOVPS Y14, Y13, 32(R9)(AX*4)
 
 done:
 	VZEROUPPER
 	RET
 
 // func philoxVec(n int, dst *uint32, start *uint32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, AVX512F
 TEXT ·philoxVec(SB), NOSPLIT, $0-24
-	MOVQ         n+0(FP), CX
-	MOVQ         dst+8(FP), DI
-	MOVQ         start+16(FP), SI
-	VPBROADCASTD (SI), Y15
-	VPADDD       philoxBlocks<>+0(SB), Y15, Y15
-	VMOVDQU      vecd2511f53<>+0(SB), Y10
-	VMOVDQU      veccd9e8d57<>+0(SB), Y11
+	MOVQ    n+0(FP), CX
+	MOVQ    dst+8(FP), DI
+	MOVQ    start+16(FP), DX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vecd2511f53<>+0(SB), Y0
+	VMOVUPS veccd9e8d57<>+0(SB), Y1
+	IMUL3Q  $0x04, CX, CX
 
 loop:
-	VMOVDQA      Y15, Y0
-	VPBROADCASTD 4(SI), Y1
-	VPBROADCASTD 8(SI), Y2
-	VPBROADCASTD 12(SI), Y3
-	VPBROADCASTD 16(SI), Y8
-	VPBROADCASTD 20(SI), Y9
-	VPSRLQ       $0x20, Y0, Y4
-	VPMULUDQ     Y10, Y0, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
+	VPBROADCASTD (DX), Y2
+	VPADDD       philoxBlocks<>+0(SB), Y2, Y2
+	VPBROADCASTD 4(DX), Y3
+	VPBROADCASTD 8(DX), Y4
+	VPBROADCASTD 12(DX), Y5
+	VPBROADCASTD 16(DX), Y6
+	VPBROADCASTD 20(DX), Y7
+	VPMULUDQ     Y0, Y2, Y8
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y0, Y2, Y2
+	VPSRLQ       $0x20, Y8, Y9
+	VPBLENDD     $0xaa, Y2, Y9, Y9
+	VPSLLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y2, Y8, Y8
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y10
+	VPBLENDD     $0xaa, Y4, Y10, Y10
 	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y0
-	VPSRLQ       $0x20, Y2, Y4
-	VPMULUDQ     Y11, Y2, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y2
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y8, Y1, Y1
-	VPXOR        Y5, Y3, Y3
-	VPXOR        Y9, Y3, Y3
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y1, Y4
-	VPMULUDQ     Y10, Y1, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y1
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VXORPS       Y3, Y10, Y3
+	VXORPS       Y6, Y3, Y3
+	VXORPS       Y5, Y9, Y5
+	VXORPS       Y7, Y5, Y5
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y3, Y9
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y9, Y10
+	VPBLENDD     $0xaa, Y3, Y10, Y10
+	VPSLLQ       $0x20, Y3, Y3
+	VPBLENDD     $0xaa, Y3, Y9, Y9
+	VPMULUDQ     Y1, Y5, Y3
+	VPSRLQ       $0x20, Y5, Y5
+	VPMULUDQ     Y1, Y5, Y5
 	VPSRLQ       $0x20, Y3, Y4
-	VPMULUDQ     Y11, Y3, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
+	VPBLENDD     $0xaa, Y5, Y4, Y4
+	VPSLLQ       $0x20, Y5, Y5
+	VPBLENDD     $0xaa, Y5, Y3, Y3
+	VXORPS       Y2, Y4, Y2
+	VXORPS       Y6, Y2, Y2
+	VXORPS       Y8, Y10, Y8
+	VXORPS       Y7, Y8, Y8
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y2, Y10
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y0, Y2, Y2
+	VPSRLQ       $0x20, Y10, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VPSLLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y2, Y10, Y10
+	VPMULUDQ     Y1, Y8, Y2
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y2, Y5
+	VPBLENDD     $0xaa, Y8, Y5, Y5
+	VPSLLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y8, Y2, Y2
+	VXORPS       Y3, Y5, Y3
+	VXORPS       Y6, Y3, Y3
+	VXORPS       Y9, Y4, Y9
+	VXORPS       Y7, Y9, Y9
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y3, Y4
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y4, Y5
+	VPBLENDD     $0xaa, Y3, Y5, Y5
+	VPSLLQ       $0x20, Y3, Y3
+	VPBLENDD     $0xaa, Y3, Y4, Y4
+	VPMULUDQ     Y1, Y9, Y3
+	VPSRLQ       $0x20, Y9, Y9
+	VPMULUDQ     Y1, Y9, Y9
+	VPSRLQ       $0x20, Y3, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPSLLQ       $0x20, Y9, Y9
+	VPBLENDD     $0xaa, Y9, Y3, Y3
+	VXORPS       Y2, Y8, Y2
+	VXORPS       Y6, Y2, Y2
+	VXORPS       Y10, Y5, Y10
+	VXORPS       Y7, Y10, Y10
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y2, Y5
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y0, Y2, Y2
+	VPSRLQ       $0x20, Y5, Y8
+	VPBLENDD     $0xaa, Y2, Y8, Y8
+	VPSLLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y2, Y5, Y5
+	VPMULUDQ     Y1, Y10, Y2
+	VPSRLQ       $0x20, Y10, Y10
+	VPMULUDQ     Y1, Y10, Y10
+	VPSRLQ       $0x20, Y2, Y9
+	VPBLENDD     $0xaa, Y10, Y9, Y9
+	VPSLLQ       $0x20, Y10, Y10
+	VPBLENDD     $0xaa, Y10, Y2, Y2
+	VXORPS       Y3, Y9, Y3
+	VXORPS       Y6, Y3, Y3
+	VXORPS       Y4, Y8, Y4
+	VXORPS       Y7, Y4, Y4
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y3, Y8
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y8, Y9
+	VPBLENDD     $0xaa, Y3, Y9, Y9
+	VPSLLQ       $0x20, Y3, Y3
+	VPBLENDD     $0xaa, Y3, Y8, Y8
+	VPMULUDQ     Y1, Y4, Y3
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y3, Y10
+	VPBLENDD     $0xaa, Y4, Y10, Y10
 	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y3
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y8, Y2, Y2
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y9, Y0, Y0
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
+	VPBLENDD     $0xaa, Y4, Y3, Y3
+	VXORPS       Y2, Y10, Y2
+	VXORPS       Y6, Y2, Y2
+	VXORPS       Y5, Y9, Y5
+	VXORPS       Y7, Y5, Y5
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y2, Y9
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y0, Y2, Y2
+	VPSRLQ       $0x20, Y9, Y10
+	VPBLENDD     $0xaa, Y2, Y10, Y10
+	VPSLLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y2, Y9, Y9
+	VPMULUDQ     Y1, Y5, Y2
+	VPSRLQ       $0x20, Y5, Y5
+	VPMULUDQ     Y1, Y5, Y5
 	VPSRLQ       $0x20, Y2, Y4
-	VPMULUDQ     Y10, Y2, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y2
-	VPSRLQ       $0x20, Y0, Y4
-	VPMULUDQ     Y11, Y0, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y0
-	VPXOR        Y7, Y3, Y3
-	VPXOR        Y8, Y3, Y3
-	VPXOR        Y5, Y1, Y1
-	VPXOR        Y9, Y1, Y1
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y3, Y4
-	VPMULUDQ     Y10, Y3, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y3
-	VPSRLQ       $0x20, Y1, Y4
-	VPMULUDQ     Y11, Y1, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y1
-	VPXOR        Y7, Y0, Y0
-	VPXOR        Y8, Y0, Y0
-	VPXOR        Y5, Y2, Y2
-	VPXOR        Y9, Y2, Y2
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y0, Y4
-	VPMULUDQ     Y10, Y0, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y0
-	VPSRLQ       $0x20, Y2, Y4
-	VPMULUDQ     Y11, Y2, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y2
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y8, Y1, Y1
-	VPXOR        Y5, Y3, Y3
-	VPXOR        Y9, Y3, Y3
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y1, Y4
-	VPMULUDQ     Y10, Y1, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y1
-	VPSRLQ       $0x20, Y3, Y4
-	VPMULUDQ     Y11, Y3, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y3
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y8, Y2, Y2
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y9, Y0, Y0
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y2, Y4
-	VPMULUDQ     Y10, Y2, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y2
-	VPSRLQ       $0x20, Y0, Y4
-	VPMULUDQ     Y11, Y0, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y0
-	VPXOR        Y7, Y3, Y3
-	VPXOR        Y8, Y3, Y3
-	VPXOR        Y5, Y1, Y1
-	VPXOR        Y9, Y1, Y1
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y3, Y4
-	VPMULUDQ     Y10, Y3, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y3
-	VPSRLQ       $0x20, Y1, Y4
-	VPMULUDQ     Y11, Y1, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y1
-	VPXOR        Y7, Y0, Y0
-	VPXOR        Y8, Y0, Y0
-	VPXOR        Y5, Y2, Y2
-	VPXOR        Y9, Y2, Y2
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y0, Y4
-	VPMULUDQ     Y10, Y0, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y0
-	VPSRLQ       $0x20, Y2, Y4
-	VPMULUDQ     Y11, Y2, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y2
-	VPXOR        Y7, Y1, Y1
-	VPXOR        Y8, Y1, Y1
-	VPXOR        Y5, Y3, Y3
-	VPXOR        Y9, Y3, Y3
-	VPADDD       vec9e3779b9<>+0(SB), Y8, Y8
-	VPADDD       vecbb67ae85<>+0(SB), Y9, Y9
-	VPSRLQ       $0x20, Y1, Y4
-	VPMULUDQ     Y10, Y1, Y6
-	VPMULUDQ     Y10, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y5
-	VPBLENDD     $0xaa, Y4, Y5, Y5
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y1
-	VPSRLQ       $0x20, Y3, Y4
-	VPMULUDQ     Y11, Y3, Y6
-	VPMULUDQ     Y11, Y4, Y4
-	VPSRLQ       $0x20, Y6, Y7
-	VPBLENDD     $0xaa, Y4, Y7, Y7
-	VPSLLQ       $0x20, Y4, Y4
-	VPBLENDD     $0xaa, Y4, Y6, Y3
-	VPXOR        Y7, Y2, Y2
-	VPXOR        Y8, Y2, Y2
-	VPXOR        Y5, Y0, Y0
-	VPXOR        Y9, Y0, Y0
-	VPUNPCKLDQ   Y3, Y2, Y4
-	VPUNPCKHDQ   Y3, Y2, Y5
-	VPUNPCKLDQ   Y1, Y0, Y6
-	VPUNPCKHDQ   Y1, Y0, Y7
-	VPUNPCKLQDQ  Y6, Y4, Y2
-	VPUNPCKHQDQ  Y6, Y4, Y3
-	VPUNPCKLQDQ  Y7, Y5, Y0
-	VPUNPCKHQDQ  Y7, Y5, Y1
+	VPBLENDD     $0xaa, Y5, Y4, Y4
+	VPSLLQ       $0x20, Y5, Y5
+	VPBLENDD     $0xaa, Y5, Y2, Y2
+	VXORPS       Y3, Y4, Y3
+	VXORPS       Y6, Y3, Y3
+	VXORPS       Y8, Y10, Y8
+	VXORPS       Y7, Y8, Y8
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y3, Y10
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y10, Y4
+	VPBLENDD     $0xaa, Y3, Y4, Y4
+	VPSLLQ       $0x20, Y3, Y3
+	VPBLENDD     $0xaa, Y3, Y10, Y10
+	VPMULUDQ     Y1, Y8, Y3
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y3, Y5
+	VPBLENDD     $0xaa, Y8, Y5, Y5
+	VPSLLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y8, Y3, Y3
+	VXORPS       Y2, Y5, Y2
+	VXORPS       Y6, Y2, Y2
+	VXORPS       Y9, Y4, Y9
+	VXORPS       Y7, Y9, Y9
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y0, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y5
+	VPBLENDD     $0xaa, Y2, Y5, Y5
+	VPSLLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VPMULUDQ     Y1, Y9, Y2
+	VPSRLQ       $0x20, Y9, Y9
+	VPMULUDQ     Y1, Y9, Y9
+	VPSRLQ       $0x20, Y2, Y8
+	VPBLENDD     $0xaa, Y9, Y8, Y8
+	VPSLLQ       $0x20, Y9, Y9
+	VPBLENDD     $0xaa, Y9, Y2, Y2
+	VXORPS       Y3, Y8, Y3
+	VXORPS       Y6, Y3, Y3
+	VXORPS       Y10, Y5, Y10
+	VXORPS       Y7, Y10, Y10
+	VPADDD       vec9e3779b9<>+0(SB), Y6, Y6
+	VPADDD       vecbb67ae85<>+0(SB), Y7, Y7
+	VPMULUDQ     Y0, Y3, Y5
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y0, Y3, Y3
+	VPSRLQ       $0x20, Y5, Y8
+	VPBLENDD     $0xaa, Y3, Y8, Y8
+	VPSLLQ       $0x20, Y3, Y3
+	VPBLENDD     $0xaa, Y3, Y5, Y5
+	VPMULUDQ     Y1, Y10, Y3
+	VPSRLQ       $0x20, Y10, Y10
+	VPMULUDQ     Y1, Y10, Y10
+	VPSRLQ       $0x20, Y3, Y9
+	VPBLENDD     $0xaa, Y10, Y9, Y9
+	VPSLLQ       $0x20, Y10, Y10
+	VPBLENDD     $0xaa, Y10, Y3, Y3
+	VXORPS       Y2, Y9, Y2
+	VXORPS       Y6, Y2, Y6
+	VXORPS       Y4, Y8, Y4
+	VXORPS       Y7, Y4, Y7
+	VPUNPCKLDQ   Y3, Y6, Y4
+	VPUNPCKLDQ   Y5, Y7, Y8
+	VPUNPCKLQDQ  Y8, Y4, Y2
+	VPUNPCKHQDQ  Y8, Y4, Y8
+	VPUNPCKHDQ   Y3, Y6, Y3
+	VPUNPCKHDQ   Y5, Y7, Y5
+	VPUNPCKLQDQ  Y5, Y3, Y7
+	VPUNPCKHQDQ  Y5, Y3, Y5
 	VEXTRACTI128 $0x00, Y2, (DI)
 	VEXTRACTI128 $0x01, Y2, 64(DI)
-	VEXTRACTI128 $0x00, Y3, 16(DI)
-	VEXTRACTI128 $0x01, Y3, 80(DI)
-	VEXTRACTI128 $0x00, Y0, 32(DI)
-	VEXTRACTI128 $0x01, Y0, 96(DI)
-	VEXTRACTI128 $0x00, Y1, 48(DI)
-	VEXTRACTI128 $0x01, Y1, 112(DI)
-	VPADDD       vec00000008<>+0(SB), Y15, Y15
-	ADDQ         $0x80, DI
+	VEXTRACTI128 $0x00, Y8, 16(DI)
+	VEXTRACTI128 $0x01, Y8, 80(DI)
+	VEXTRACTI128 $0x00, Y7, 32(DI)
+	VEXTRACTI128 $0x01, Y7, 96(DI)
+	VEXTRACTI128 $0x00, Y5, 48(DI)
+	VEXTRACTI128 $0x01, Y5, 112(DI)
+	ADDL         $0x08, (DX)
+	ADDQ         $0x00000080, DI
 	DECQ         CX
 	JNE          loop
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vecd2511f53<>+0(SB), Z0
+	VBROADCASTSS veccd9e8d57<>+0(SB), Z1
+	MOVL         $+43690, BX
+	KMOVW        BX, K6
+
+wide_loop:
+	VPBROADCASTD  (DX), Z2
+	VPADDD        philoxBlocks<>+0(SB), Z2, Z2
+	VPBROADCASTD  (DX), Z3
+	VPADDD        philoxBlocks<>+64(SB), Z3, Z3
+	VPBROADCASTD  4(DX), Z4
+	VPBROADCASTD  4(DX), Z5
+	VPBROADCASTD  8(DX), Z6
+	VPBROADCASTD  8(DX), Z7
+	VPBROADCASTD  12(DX), Z8
+	VPBROADCASTD  12(DX), Z9
+	VPBROADCASTD  16(DX), Z10
+	VPBROADCASTD  16(DX), Z11
+	VPBROADCASTD  20(DX), Z12
+	VPBROADCASTD  20(DX), Z13
+	VPMULUDQ      Z0, Z2, Z14
+	VPMULUDQ      Z0, Z3, Z15
+	VPSRLQ        $0x20, Z2, Z2
+	VPSRLQ        $0x20, Z3, Z3
+	VPMULUDQ      Z0, Z2, Z2
+	VPMULUDQ      Z0, Z3, Z3
+	VPSRLQ        $0x20, Z14, Z16
+	VPSRLQ        $0x20, Z15, Z17
+	VPBLENDMD     Z2, Z16, K6, Z16
+	VPBLENDMD     Z3, Z17, K6, Z17
+	VPSLLQ        $0x20, Z2, Z2
+	VPSLLQ        $0x20, Z3, Z3
+	VPBLENDMD     Z2, Z14, K6, Z14
+	VPBLENDMD     Z3, Z15, K6, Z15
+	VPMULUDQ      Z1, Z6, Z3
+	VPMULUDQ      Z1, Z7, Z2
+	VPSRLQ        $0x20, Z6, Z6
+	VPSRLQ        $0x20, Z7, Z7
+	VPMULUDQ      Z1, Z6, Z6
+	VPMULUDQ      Z1, Z7, Z7
+	VPSRLQ        $0x20, Z3, Z18
+	VPSRLQ        $0x20, Z2, Z19
+	VPBLENDMD     Z6, Z18, K6, Z18
+	VPBLENDMD     Z7, Z19, K6, Z19
+	VPSLLQ        $0x20, Z6, Z6
+	VPSLLQ        $0x20, Z7, Z7
+	VPBLENDMD     Z6, Z3, K6, Z3
+	VPBLENDMD     Z7, Z2, K6, Z2
+	VPTERNLOGD    $0x96, Z4, Z10, Z18
+	VPTERNLOGD    $0x96, Z5, Z11, Z19
+	VPTERNLOGD    $0x96, Z8, Z12, Z16
+	VPTERNLOGD    $0x96, Z9, Z13, Z17
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z18, Z9
+	VPMULUDQ      Z0, Z19, Z8
+	VPSRLQ        $0x20, Z18, Z18
+	VPSRLQ        $0x20, Z19, Z19
+	VPMULUDQ      Z0, Z18, Z18
+	VPMULUDQ      Z0, Z19, Z19
+	VPSRLQ        $0x20, Z9, Z5
+	VPSRLQ        $0x20, Z8, Z4
+	VPBLENDMD     Z18, Z5, K6, Z5
+	VPBLENDMD     Z19, Z4, K6, Z4
+	VPSLLQ        $0x20, Z18, Z18
+	VPSLLQ        $0x20, Z19, Z19
+	VPBLENDMD     Z18, Z9, K6, Z9
+	VPBLENDMD     Z19, Z8, K6, Z8
+	VPMULUDQ      Z1, Z16, Z19
+	VPMULUDQ      Z1, Z17, Z18
+	VPSRLQ        $0x20, Z16, Z16
+	VPSRLQ        $0x20, Z17, Z17
+	VPMULUDQ      Z1, Z16, Z16
+	VPMULUDQ      Z1, Z17, Z17
+	VPSRLQ        $0x20, Z19, Z7
+	VPSRLQ        $0x20, Z18, Z6
+	VPBLENDMD     Z16, Z7, K6, Z7
+	VPBLENDMD     Z17, Z6, K6, Z6
+	VPSLLQ        $0x20, Z16, Z16
+	VPSLLQ        $0x20, Z17, Z17
+	VPBLENDMD     Z16, Z19, K6, Z19
+	VPBLENDMD     Z17, Z18, K6, Z18
+	VPTERNLOGD    $0x96, Z3, Z10, Z7
+	VPTERNLOGD    $0x96, Z2, Z11, Z6
+	VPTERNLOGD    $0x96, Z14, Z12, Z5
+	VPTERNLOGD    $0x96, Z15, Z13, Z4
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z7, Z15
+	VPMULUDQ      Z0, Z6, Z14
+	VPSRLQ        $0x20, Z7, Z7
+	VPSRLQ        $0x20, Z6, Z6
+	VPMULUDQ      Z0, Z7, Z7
+	VPMULUDQ      Z0, Z6, Z6
+	VPSRLQ        $0x20, Z15, Z2
+	VPSRLQ        $0x20, Z14, Z3
+	VPBLENDMD     Z7, Z2, K6, Z2
+	VPBLENDMD     Z6, Z3, K6, Z3
+	VPSLLQ        $0x20, Z7, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z7, Z15, K6, Z15
+	VPBLENDMD     Z6, Z14, K6, Z14
+	VPMULUDQ      Z1, Z5, Z6
+	VPMULUDQ      Z1, Z4, Z7
+	VPSRLQ        $0x20, Z5, Z5
+	VPSRLQ        $0x20, Z4, Z4
+	VPMULUDQ      Z1, Z5, Z5
+	VPMULUDQ      Z1, Z4, Z4
+	VPSRLQ        $0x20, Z6, Z17
+	VPSRLQ        $0x20, Z7, Z16
+	VPBLENDMD     Z5, Z17, K6, Z17
+	VPBLENDMD     Z4, Z16, K6, Z16
+	VPSLLQ        $0x20, Z5, Z5
+	VPSLLQ        $0x20, Z4, Z4
+	VPBLENDMD     Z5, Z6, K6, Z6
+	VPBLENDMD     Z4, Z7, K6, Z7
+	VPTERNLOGD    $0x96, Z19, Z10, Z17
+	VPTERNLOGD    $0x96, Z18, Z11, Z16
+	VPTERNLOGD    $0x96, Z9, Z12, Z2
+	VPTERNLOGD    $0x96, Z8, Z13, Z3
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z17, Z8
+	VPMULUDQ      Z0, Z16, Z9
+	VPSRLQ        $0x20, Z17, Z17
+	VPSRLQ        $0x20, Z16, Z16
+	VPMULUDQ      Z0, Z17, Z17
+	VPMULUDQ      Z0, Z16, Z16
+	VPSRLQ        $0x20, Z8, Z18
+	VPSRLQ        $0x20, Z9, Z19
+	VPBLENDMD     Z17, Z18, K6, Z18
+	VPBLENDMD     Z16, Z19, K6, Z19
+	VPSLLQ        $0x20, Z17, Z17
+	VPSLLQ        $0x20, Z16, Z16
+	VPBLENDMD     Z17, Z8, K6, Z8
+	VPBLENDMD     Z16, Z9, K6, Z9
+	VPMULUDQ      Z1, Z2, Z16
+	VPMULUDQ      Z1, Z3, Z17
+	VPSRLQ        $0x20, Z2, Z2
+	VPSRLQ        $0x20, Z3, Z3
+	VPMULUDQ      Z1, Z2, Z2
+	VPMULUDQ      Z1, Z3, Z3
+	VPSRLQ        $0x20, Z16, Z4
+	VPSRLQ        $0x20, Z17, Z5
+	VPBLENDMD     Z2, Z4, K6, Z4
+	VPBLENDMD     Z3, Z5, K6, Z5
+	VPSLLQ        $0x20, Z2, Z2
+	VPSLLQ        $0x20, Z3, Z3
+	VPBLENDMD     Z2, Z16, K6, Z16
+	VPBLENDMD     Z3, Z17, K6, Z17
+	VPTERNLOGD    $0x96, Z6, Z10, Z4
+	VPTERNLOGD    $0x96, Z7, Z11, Z5
+	VPTERNLOGD    $0x96, Z15, Z12, Z18
+	VPTERNLOGD    $0x96, Z14, Z13, Z19
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z4, Z14
+	VPMULUDQ      Z0, Z5, Z15
+	VPSRLQ        $0x20, Z4, Z4
+	VPSRLQ        $0x20, Z5, Z5
+	VPMULUDQ      Z0, Z4, Z4
+	VPMULUDQ      Z0, Z5, Z5
+	VPSRLQ        $0x20, Z14, Z7
+	VPSRLQ        $0x20, Z15, Z6
+	VPBLENDMD     Z4, Z7, K6, Z7
+	VPBLENDMD     Z5, Z6, K6, Z6
+	VPSLLQ        $0x20, Z4, Z4
+	VPSLLQ        $0x20, Z5, Z5
+	VPBLENDMD     Z4, Z14, K6, Z14
+	VPBLENDMD     Z5, Z15, K6, Z15
+	VPMULUDQ      Z1, Z18, Z5
+	VPMULUDQ      Z1, Z19, Z4
+	VPSRLQ        $0x20, Z18, Z18
+	VPSRLQ        $0x20, Z19, Z19
+	VPMULUDQ      Z1, Z18, Z18
+	VPMULUDQ      Z1, Z19, Z19
+	VPSRLQ        $0x20, Z5, Z3
+	VPSRLQ        $0x20, Z4, Z2
+	VPBLENDMD     Z18, Z3, K6, Z3
+	VPBLENDMD     Z19, Z2, K6, Z2
+	VPSLLQ        $0x20, Z18, Z18
+	VPSLLQ        $0x20, Z19, Z19
+	VPBLENDMD     Z18, Z5, K6, Z5
+	VPBLENDMD     Z19, Z4, K6, Z4
+	VPTERNLOGD    $0x96, Z16, Z10, Z3
+	VPTERNLOGD    $0x96, Z17, Z11, Z2
+	VPTERNLOGD    $0x96, Z8, Z12, Z7
+	VPTERNLOGD    $0x96, Z9, Z13, Z6
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z3, Z9
+	VPMULUDQ      Z0, Z2, Z8
+	VPSRLQ        $0x20, Z3, Z3
+	VPSRLQ        $0x20, Z2, Z2
+	VPMULUDQ      Z0, Z3, Z3
+	VPMULUDQ      Z0, Z2, Z2
+	VPSRLQ        $0x20, Z9, Z17
+	VPSRLQ        $0x20, Z8, Z16
+	VPBLENDMD     Z3, Z17, K6, Z17
+	VPBLENDMD     Z2, Z16, K6, Z16
+	VPSLLQ        $0x20, Z3, Z3
+	VPSLLQ        $0x20, Z2, Z2
+	VPBLENDMD     Z3, Z9, K6, Z9
+	VPBLENDMD     Z2, Z8, K6, Z8
+	VPMULUDQ      Z1, Z7, Z2
+	VPMULUDQ      Z1, Z6, Z3
+	VPSRLQ        $0x20, Z7, Z7
+	VPSRLQ        $0x20, Z6, Z6
+	VPMULUDQ      Z1, Z7, Z7
+	VPMULUDQ      Z1, Z6, Z6
+	VPSRLQ        $0x20, Z2, Z19
+	VPSRLQ        $0x20, Z3, Z18
+	VPBLENDMD     Z7, Z19, K6, Z19
+	VPBLENDMD     Z6, Z18, K6, Z18
+	VPSLLQ        $0x20, Z7, Z7
+	VPSLLQ        $0x20, Z6, Z6
+	VPBLENDMD     Z7, Z2, K6, Z2
+	VPBLENDMD     Z6, Z3, K6, Z3
+	VPTERNLOGD    $0x96, Z5, Z10, Z19
+	VPTERNLOGD    $0x96, Z4, Z11, Z18
+	VPTERNLOGD    $0x96, Z14, Z12, Z17
+	VPTERNLOGD    $0x96, Z15, Z13, Z16
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z19, Z15
+	VPMULUDQ      Z0, Z18, Z14
+	VPSRLQ        $0x20, Z19, Z19
+	VPSRLQ        $0x20, Z18, Z18
+	VPMULUDQ      Z0, Z19, Z19
+	VPMULUDQ      Z0, Z18, Z18
+	VPSRLQ        $0x20, Z15, Z4
+	VPSRLQ        $0x20, Z14, Z5
+	VPBLENDMD     Z19, Z4, K6, Z4
+	VPBLENDMD     Z18, Z5, K6, Z5
+	VPSLLQ        $0x20, Z19, Z19
+	VPSLLQ        $0x20, Z18, Z18
+	VPBLENDMD     Z19, Z15, K6, Z15
+	VPBLENDMD     Z18, Z14, K6, Z14
+	VPMULUDQ      Z1, Z17, Z18
+	VPMULUDQ      Z1, Z16, Z19
+	VPSRLQ        $0x20, Z17, Z17
+	VPSRLQ        $0x20, Z16, Z16
+	VPMULUDQ      Z1, Z17, Z17
+	VPMULUDQ      Z1, Z16, Z16
+	VPSRLQ        $0x20, Z18, Z6
+	VPSRLQ        $0x20, Z19, Z7
+	VPBLENDMD     Z17, Z6, K6, Z6
+	VPBLENDMD     Z16, Z7, K6, Z7
+	VPSLLQ        $0x20, Z17, Z17
+	VPSLLQ        $0x20, Z16, Z16
+	VPBLENDMD     Z17, Z18, K6, Z18
+	VPBLENDMD     Z16, Z19, K6, Z19
+	VPTERNLOGD    $0x96, Z2, Z10, Z6
+	VPTERNLOGD    $0x96, Z3, Z11, Z7
+	VPTERNLOGD    $0x96, Z9, Z12, Z4
+	VPTERNLOGD    $0x96, Z8, Z13, Z5
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z6, Z8
+	VPMULUDQ      Z0, Z7, Z9
+	VPSRLQ        $0x20, Z6, Z6
+	VPSRLQ        $0x20, Z7, Z7
+	VPMULUDQ      Z0, Z6, Z6
+	VPMULUDQ      Z0, Z7, Z7
+	VPSRLQ        $0x20, Z8, Z3
+	VPSRLQ        $0x20, Z9, Z2
+	VPBLENDMD     Z6, Z3, K6, Z3
+	VPBLENDMD     Z7, Z2, K6, Z2
+	VPSLLQ        $0x20, Z6, Z6
+	VPSLLQ        $0x20, Z7, Z7
+	VPBLENDMD     Z6, Z8, K6, Z8
+	VPBLENDMD     Z7, Z9, K6, Z9
+	VPMULUDQ      Z1, Z4, Z7
+	VPMULUDQ      Z1, Z5, Z6
+	VPSRLQ        $0x20, Z4, Z4
+	VPSRLQ        $0x20, Z5, Z5
+	VPMULUDQ      Z1, Z4, Z4
+	VPMULUDQ      Z1, Z5, Z5
+	VPSRLQ        $0x20, Z7, Z16
+	VPSRLQ        $0x20, Z6, Z17
+	VPBLENDMD     Z4, Z16, K6, Z16
+	VPBLENDMD     Z5, Z17, K6, Z17
+	VPSLLQ        $0x20, Z4, Z4
+	VPSLLQ        $0x20, Z5, Z5
+	VPBLENDMD     Z4, Z7, K6, Z7
+	VPBLENDMD     Z5, Z6, K6, Z6
+	VPTERNLOGD    $0x96, Z18, Z10, Z16
+	VPTERNLOGD    $0x96, Z19, Z11, Z17
+	VPTERNLOGD    $0x96, Z15, Z12, Z3
+	VPTERNLOGD    $0x96, Z14, Z13, Z2
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z16, Z14
+	VPMULUDQ      Z0, Z17, Z15
+	VPSRLQ        $0x20, Z16, Z16
+	VPSRLQ        $0x20, Z17, Z17
+	VPMULUDQ      Z0, Z16, Z16
+	VPMULUDQ      Z0, Z17, Z17
+	VPSRLQ        $0x20, Z14, Z19
+	VPSRLQ        $0x20, Z15, Z18
+	VPBLENDMD     Z16, Z19, K6, Z19
+	VPBLENDMD     Z17, Z18, K6, Z18
+	VPSLLQ        $0x20, Z16, Z16
+	VPSLLQ        $0x20, Z17, Z17
+	VPBLENDMD     Z16, Z14, K6, Z14
+	VPBLENDMD     Z17, Z15, K6, Z15
+	VPMULUDQ      Z1, Z3, Z17
+	VPMULUDQ      Z1, Z2, Z16
+	VPSRLQ        $0x20, Z3, Z3
+	VPSRLQ        $0x20, Z2, Z2
+	VPMULUDQ      Z1, Z3, Z3
+	VPMULUDQ      Z1, Z2, Z2
+	VPSRLQ        $0x20, Z17, Z5
+	VPSRLQ        $0x20, Z16, Z4
+	VPBLENDMD     Z3, Z5, K6, Z5
+	VPBLENDMD     Z2, Z4, K6, Z4
+	VPSLLQ        $0x20, Z3, Z3
+	VPSLLQ        $0x20, Z2, Z2
+	VPBLENDMD     Z3, Z17, K6, Z17
+	VPBLENDMD     Z2, Z16, K6, Z16
+	VPTERNLOGD    $0x96, Z7, Z10, Z5
+	VPTERNLOGD    $0x96, Z6, Z11, Z4
+	VPTERNLOGD    $0x96, Z8, Z12, Z19
+	VPTERNLOGD    $0x96, Z9, Z13, Z18
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z10, Z10
+	VPADDD.BCST   vec9e3779b9<>+0(SB), Z11, Z11
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z12, Z12
+	VPADDD.BCST   vecbb67ae85<>+0(SB), Z13, Z13
+	VPMULUDQ      Z0, Z5, Z9
+	VPMULUDQ      Z0, Z4, Z8
+	VPSRLQ        $0x20, Z5, Z5
+	VPSRLQ        $0x20, Z4, Z4
+	VPMULUDQ      Z0, Z5, Z5
+	VPMULUDQ      Z0, Z4, Z4
+	VPSRLQ        $0x20, Z9, Z6
+	VPSRLQ        $0x20, Z8, Z7
+	VPBLENDMD     Z5, Z6, K6, Z6
+	VPBLENDMD     Z4, Z7, K6, Z7
+	VPSLLQ        $0x20, Z5, Z5
+	VPSLLQ        $0x20, Z4, Z4
+	VPBLENDMD     Z5, Z9, K6, Z9
+	VPBLENDMD     Z4, Z8, K6, Z8
+	VPMULUDQ      Z1, Z19, Z4
+	VPMULUDQ      Z1, Z18, Z5
+	VPSRLQ        $0x20, Z19, Z19
+	VPSRLQ        $0x20, Z18, Z18
+	VPMULUDQ      Z1, Z19, Z19
+	VPMULUDQ      Z1, Z18, Z18
+	VPSRLQ        $0x20, Z4, Z2
+	VPSRLQ        $0x20, Z5, Z3
+	VPBLENDMD     Z19, Z2, K6, Z2
+	VPBLENDMD     Z18, Z3, K6, Z3
+	VPSLLQ        $0x20, Z19, Z19
+	VPSLLQ        $0x20, Z18, Z18
+	VPBLENDMD     Z19, Z4, K6, Z4
+	VPBLENDMD     Z18, Z5, K6, Z5
+	VPTERNLOGD    $0x96, Z17, Z10, Z2
+	VPTERNLOGD    $0x96, Z16, Z11, Z3
+	VPTERNLOGD    $0x96, Z14, Z12, Z6
+	VPTERNLOGD    $0x96, Z15, Z13, Z7
+	VPUNPCKLDQ    Z4, Z2, Z13
+	VPUNPCKLDQ    Z5, Z3, Z15
+	VPUNPCKLDQ    Z9, Z6, Z12
+	VPUNPCKLDQ    Z8, Z7, Z14
+	VPUNPCKLQDQ   Z12, Z13, Z11
+	VPUNPCKLQDQ   Z14, Z15, Z16
+	VPUNPCKHQDQ   Z12, Z13, Z12
+	VPUNPCKHQDQ   Z14, Z15, Z14
+	VPUNPCKHDQ    Z4, Z2, Z4
+	VPUNPCKHDQ    Z5, Z3, Z5
+	VPUNPCKHDQ    Z9, Z6, Z9
+	VPUNPCKHDQ    Z8, Z7, Z8
+	VPUNPCKLQDQ   Z9, Z4, Z7
+	VPUNPCKLQDQ   Z8, Z5, Z6
+	VPUNPCKHQDQ   Z9, Z4, Z9
+	VPUNPCKHQDQ   Z8, Z5, Z8
+	VEXTRACTI32X4 $0x00, Z11, (DI)
+	VEXTRACTI32X4 $0x01, Z11, 64(DI)
+	VEXTRACTI32X4 $0x02, Z11, 128(DI)
+	VEXTRACTI32X4 $0x03, Z11, 192(DI)
+	VEXTRACTI32X4 $0x00, Z16, 256(DI)
+	VEXTRACTI32X4 $0x01, Z16, 320(DI)
+	VEXTRACTI32X4 $0x02, Z16, 384(DI)
+	VEXTRACTI32X4 $0x03, Z16, 448(DI)
+	VEXTRACTI32X4 $0x00, Z12, 16(DI)
+	VEXTRACTI32X4 $0x01, Z12, 80(DI)
+	VEXTRACTI32X4 $0x02, Z12, 144(DI)
+	VEXTRACTI32X4 $0x03, Z12, 208(DI)
+	VEXTRACTI32X4 $0x00, Z14, 272(DI)
+	VEXTRACTI32X4 $0x01, Z14, 336(DI)
+	VEXTRACTI32X4 $0x02, Z14, 400(DI)
+	VEXTRACTI32X4 $0x03, Z14, 464(DI)
+	VEXTRACTI32X4 $0x00, Z7, 32(DI)
+	VEXTRACTI32X4 $0x01, Z7, 96(DI)
+	VEXTRACTI32X4 $0x02, Z7, 160(DI)
+	VEXTRACTI32X4 $0x03, Z7, 224(DI)
+	VEXTRACTI32X4 $0x00, Z6, 288(DI)
+	VEXTRACTI32X4 $0x01, Z6, 352(DI)
+	VEXTRACTI32X4 $0x02, Z6, 416(DI)
+	VEXTRACTI32X4 $0x03, Z6, 480(DI)
+	VEXTRACTI32X4 $0x00, Z9, 48(DI)
+	VEXTRACTI32X4 $0x01, Z9, 112(DI)
+	VEXTRACTI32X4 $0x02, Z9, 176(DI)
+	VEXTRACTI32X4 $0x03, Z9, 240(DI)
+	VEXTRACTI32X4 $0x00, Z8, 304(DI)
+	VEXTRACTI32X4 $0x01, Z8, 368(DI)
+	VEXTRACTI32X4 $0x02, Z8, 432(DI)
+	VEXTRACTI32X4 $0x03, Z8, 496(DI)
+	ADDL          $0x20, (DX)
+	ADDQ          $0x00000200, DI
+	DECQ          CX
+	JNE           wide_loop
 	VZEROUPPER
 	RET
 
@@ -3384,7 +6668,31 @@ DATA philoxBlocks<>+16(SB)/4, $0x00000004
 DATA philoxBlocks<>+20(SB)/4, $0x00000005
 DATA philoxBlocks<>+24(SB)/4, $0x00000006
 DATA philoxBlocks<>+28(SB)/4, $0x00000007
-GLOBL philoxBlocks<>(SB), RODATA|NOPTR, $32
+DATA philoxBlocks<>+32(SB)/4, $0x00000008
+DATA philoxBlocks<>+36(SB)/4, $0x00000009
+DATA philoxBlocks<>+40(SB)/4, $0x0000000a
+DATA philoxBlocks<>+44(SB)/4, $0x0000000b
+DATA philoxBlocks<>+48(SB)/4, $0x0000000c
+DATA philoxBlocks<>+52(SB)/4, $0x0000000d
+DATA philoxBlocks<>+56(SB)/4, $0x0000000e
+DATA philoxBlocks<>+60(SB)/4, $0x0000000f
+DATA philoxBlocks<>+64(SB)/4, $0x00000010
+DATA philoxBlocks<>+68(SB)/4, $0x00000011
+DATA philoxBlocks<>+72(SB)/4, $0x00000012
+DATA philoxBlocks<>+76(SB)/4, $0x00000013
+DATA philoxBlocks<>+80(SB)/4, $0x00000014
+DATA philoxBlocks<>+84(SB)/4, $0x00000015
+DATA philoxBlocks<>+88(SB)/4, $0x00000016
+DATA philoxBlocks<>+92(SB)/4, $0x00000017
+DATA philoxBlocks<>+96(SB)/4, $0x00000018
+DATA philoxBlocks<>+100(SB)/4, $0x00000019
+DATA philoxBlocks<>+104(SB)/4, $0x0000001a
+DATA philoxBlocks<>+108(SB)/4, $0x0000001b
+DATA philoxBlocks<>+112(SB)/4, $0x0000001c
+DATA philoxBlocks<>+116(SB)/4, $0x0000001d
+DATA philoxBlocks<>+120(SB)/4, $0x0000001e
+DATA philoxBlocks<>+124(SB)/4, $0x0000001f
+GLOBL philoxBlocks<>(SB), RODATA|NOPTR, $128
 
 DATA vecd2511f53<>+0(SB)/4, $0xd2511f53
 DATA vecd2511f53<>+4(SB)/4, $0xd2511f53
@@ -3426,55 +6734,65 @@ DATA vecbb67ae85<>+24(SB)/4, $0xbb67ae85
 DATA vecbb67ae85<>+28(SB)/4, $0xbb67ae85
 GLOBL vecbb67ae85<>(SB), RODATA|NOPTR, $32
 
-DATA vec00000008<>+0(SB)/4, $0x00000008
-DATA vec00000008<>+4(SB)/4, $0x00000008
-DATA vec00000008<>+8(SB)/4, $0x00000008
-DATA vec00000008<>+12(SB)/4, $0x00000008
-DATA vec00000008<>+16(SB)/4, $0x00000008
-DATA vec00000008<>+20(SB)/4, $0x00000008
-DATA vec00000008<>+24(SB)/4, $0x00000008
-DATA vec00000008<>+28(SB)/4, $0x00000008
-GLOBL vec00000008<>(SB), RODATA|NOPTR, $32
-
-// func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32, mask *int32)
+// func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32)
 // Requires: AVX, AVX2
-TEXT ·dropVec(SB), NOSPLIT, $0-48
+TEXT ·dropVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         numbers+24(FP), R8
 	MOVQ         scalars+32(FP), DX
-	VBROADCASTSS (DX), Y8
-	VBROADCASTSS 4(DX), Y9
 	MOVQ         n+0(FP), CX
-	MOVQ         mask+40(FP), R11
-	VXORPS       Y15, Y15, Y15
 	XORQ         AX, AX
-	SUBQ         $0x08, CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS  (DI)(AX*4), Y1
-	VMOVUPS  (R8)(AX*4), Y2
-	VPSRLD   $0x08, Y2, Y2
-	VPCMPGTD Y9, Y2, Y2
-	VMULPS   Y8, Y1, Y0
-	VANDPS   Y2, Y0, Y0
-	VMOVUPS  Y0, (SI)(AX*4)
-	ADDQ     $0x08, AX
-	SUBQ     $0x08, CX
+	VMOVUPS  (DI)(AX*4), Y2
+	VMOVUPS  32(DI)(AX*4), Y3
+	VMOVUPS  (R8)(AX*4), Y4
+	VMOVUPS  32(R8)(AX*4), Y5
+	VPSRLD   $0x08, Y4, Y4
+	VPSRLD   $0x08, Y5, Y5
+	VPCMPGTD Y0, Y4, Y4
+	VPCMPGTD Y0, Y5, Y5
+	VMULPS   Y1, Y2, Y2
+	VMULPS   Y1, Y3, Y3
+	VANDPS   Y2, Y4, Y2
+	VANDPS   Y3, Y5, Y3
+	VMOVUPS  Y2, (SI)(AX*4)
+	VMOVUPS  Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
 	JGE      loop
 
 rest:
-	ADDQ       $0x08, CX
+	ADDQ       $0x10, CX
 	JE         done
-	VMOVUPS    (R11), Y14
-	VMASKMOVPS (DI)(AX*4), Y14, Y1
-	VMASKMOVPS (R8)(AX*4), Y14, Y2
-	VPSRLD     $0x08, Y2, Y2
-	VPCMPGTD   Y9, Y2, Y2
-	VMULPS     Y8, Y1, Y0
-	VANDPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y14, (SI)(AX*4)
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VPSRLD     $0x08, Y4, Y4
+	VPSRLD     $0x08, Y5, Y5
+	VPCMPGTD   Y0, Y4, Y4
+	VPCMPGTD   Y0, Y5, Y5
+	VMULPS     Y1, Y2, Y2
+	VMULPS     Y1, Y3, Y3
+	VANDPS     Y2, Y4, Y2
+	VANDPS     Y3, Y5, Y3
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y2, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
 
 done:
 	VZEROUPPER

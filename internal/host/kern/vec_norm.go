@@ -5,7 +5,7 @@ func NormRow(dst, x []float32, mean, scale, shift float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
 		s := [3]float32{mean, scale, shift}
-		normVec(len(dst), first(dst), first(x), &s[0], lanes(len(dst)))
+		normVec(len(dst), first(dst), first(x), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -18,7 +18,7 @@ func NormClampRow(dst, x []float32, mean, scale, shift, most float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
 		s := [4]float32{mean, scale, shift, most}
-		normClampVec(len(dst), first(dst), first(x), &s[0], lanes(len(dst)))
+		normClampVec(len(dst), first(dst), first(x), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -31,7 +31,7 @@ func NormPassRow(dst, x, dy []float32, mean, scale, shift, most float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
 		s := [4]float32{mean, scale, shift, most}
-		normPassVec(len(dst), first(dst), first(x), first(dy), &s[0], lanes(len(dst)))
+		normPassVec(len(dst), first(dst), first(x), first(dy), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -48,7 +48,7 @@ func LayerRow(dst, x, w, b []float32, mean, inverse float32) {
 	x, w, b = x[:len(dst)], w[:len(dst)], b[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{mean, inverse}
-		layerVec(len(dst), first(dst), first(x), first(w), first(b), &s[0], lanes(len(dst)))
+		layerVec(len(dst), first(dst), first(x), first(w), first(b), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -61,7 +61,7 @@ func NormBackRow(dst, dy, x []float32, scale, mean, p, q float32) {
 	dy, x = dy[:len(dst)], x[:len(dst)]
 	if level >= avx2 {
 		s := [4]float32{scale, mean, p, q}
-		normBackVec(len(dst), first(dst), first(dy), first(x), &s[0], lanes(len(dst)))
+		normBackVec(len(dst), first(dst), first(dy), first(x), &s[0])
 		return
 	}
 	for i, v := range x {

@@ -2,7 +2,7 @@ package kern
 
 // Rule is vector code of an optimizer's step over weights, their gradients and up to three states. What the scalars are
 // stands in gen/vec/optim.go.
-type Rule func(n int, w, grad, a, b, c, scalars *float32, mask *int32)
+type Rule func(n int, w, grad, a, b, c, scalars *float32)
 
 var (
 	SGD                     Rule = sgdVec
@@ -31,6 +31,6 @@ func (r Rule) Run(w, g, a, b, c, scalars []float32) bool {
 			_ = s[:len(w)]
 		}
 	}
-	r(len(w), first(w), first(g), first(a), first(b), first(c), first(scalars), lanes(len(w)))
+	r(len(w), first(w), first(g), first(a), first(b), first(c), first(scalars))
 	return true
 }

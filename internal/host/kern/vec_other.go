@@ -4,34 +4,34 @@ package kern
 
 // Never called: the level is portable.
 
-func addVec(n int, dst, x, y, scalars *float32, mask *int32)                                   {}
-func mulVec(n int, dst, x, y, scalars *float32, mask *int32)                                   {}
-func axpyVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
-func reluVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
-func reluBackVec(n int, dst, y, dy, scalars *float32, mask *int32)                             {}
-func expVec(n int, dst, x, scalars *float32, mask *int32)                                      {}
-func sigmoidVec(n int, dst, x, scalars *float32, mask *int32)                                  {}
-func tanhVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
-func geluVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
-func geluTanhVec(n int, dst, x, scalars *float32, mask *int32)                                 {}
-func expShiftVec(n int, dst, x, scalars *float32, mask *int32)                                 {}
-func siluVec(n int, dst, x, scalars *float32, mask *int32)                                     {}
-func geluBackVec(n int, dst, x, dy, scalars *float32, mask *int32)                             {}
-func geluTanhBackVec(n int, dst, x, dy, scalars *float32, mask *int32)                         {}
-func sumVec(n int, x *float32, mask *int32) float64                                            { return 0 }
-func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)        {}
-func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)        {}
-func scaleVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)                  {}
-func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)       {}
-func clampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)                  {}
-func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32) {}
-func leakyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)                  {}
-func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32) {}
-func normVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)                   {}
-func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32, mask *int32) {
+func addVec(n int, dst, x, y, scalars *float32)                                   {}
+func mulVec(n int, dst, x, y, scalars *float32)                                   {}
+func axpyVec(n int, dst, x, scalars *float32)                                     {}
+func reluVec(n int, dst, x, scalars *float32)                                     {}
+func reluBackVec(n int, dst, y, dy, scalars *float32)                             {}
+func expVec(n int, dst, x, scalars *float32)                                      {}
+func sigmoidVec(n int, dst, x, scalars *float32)                                  {}
+func tanhVec(n int, dst, x, scalars *float32)                                     {}
+func geluVec(n int, dst, x, scalars *float32)                                     {}
+func geluTanhVec(n int, dst, x, scalars *float32)                                 {}
+func expShiftVec(n int, dst, x, scalars *float32)                                 {}
+func siluVec(n int, dst, x, scalars *float32)                                     {}
+func geluBackVec(n int, dst, x, dy, scalars *float32)                             {}
+func geluTanhBackVec(n int, dst, x, dy, scalars *float32)                         {}
+func sumVec(n int, x *float32, mask *int32) float64                               { return 0 }
+func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32)        {}
+func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32)        {}
+func scaleVec(n int, dst *float32, x *float32, scalars *float32)                  {}
+func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32)       {}
+func clampVec(n int, dst *float32, x *float32, scalars *float32)                  {}
+func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32) {}
+func leakyVec(n int, dst *float32, x *float32, scalars *float32)                  {}
+func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32) {}
+func normVec(n int, dst *float32, x *float32, scalars *float32)                   {}
+func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32) {
 }
-func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32, mask *int32) {}
-func maxVec(n int, x *float32, mask *int32) float32                                             { return 0 }
+func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32) {}
+func maxVec(n int, x *float32, mask *int32) float32                                { return 0 }
 func momentsVec(n int, x *float32, scalars *float32, mask *int32) (sum float64, squares float64) {
 	return
 }
@@ -42,20 +42,20 @@ func columnsVec32(n int, sums *float64, x *float32, distance int) {}
 func columnsVec4(n int, sums *float64, x *float32, distance int)  {}
 func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32) {
 }
-func normClampVec(n int, dst, x, scalars *float32, mask *int32)                         {}
-func normPassVec(n int, dst, x, dy, scalars *float32, mask *int32)                      {}
-func sgdVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                     {}
-func momentumVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
-func nesterovVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
-func adamVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                    {}
-func amsgradVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                 {}
-func rmspropVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                 {}
-func rmspropMomentumVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)         {}
-func rmspropCenteredVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)         {}
-func rmspropCenteredMomentumVec(n int, w, grad, a, b, c, scalars *float32, mask *int32) {}
-func adagradVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                 {}
-func adadeltaVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                {}
-func nadamVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                   {}
-func adamaxVec(n int, w, grad, a, b, c, scalars *float32, mask *int32)                  {}
-func philoxVec(n int, dst, start *uint32)                                               {}
-func dropVec(n int, dst, x, numbers, scalars *float32, mask *int32)                     {}
+func normClampVec(n int, dst, x, scalars *float32)                         {}
+func normPassVec(n int, dst, x, dy, scalars *float32)                      {}
+func sgdVec(n int, w, grad, a, b, c, scalars *float32)                     {}
+func momentumVec(n int, w, grad, a, b, c, scalars *float32)                {}
+func nesterovVec(n int, w, grad, a, b, c, scalars *float32)                {}
+func adamVec(n int, w, grad, a, b, c, scalars *float32)                    {}
+func amsgradVec(n int, w, grad, a, b, c, scalars *float32)                 {}
+func rmspropVec(n int, w, grad, a, b, c, scalars *float32)                 {}
+func rmspropMomentumVec(n int, w, grad, a, b, c, scalars *float32)         {}
+func rmspropCenteredVec(n int, w, grad, a, b, c, scalars *float32)         {}
+func rmspropCenteredMomentumVec(n int, w, grad, a, b, c, scalars *float32) {}
+func adagradVec(n int, w, grad, a, b, c, scalars *float32)                 {}
+func adadeltaVec(n int, w, grad, a, b, c, scalars *float32)                {}
+func nadamVec(n int, w, grad, a, b, c, scalars *float32)                   {}
+func adamaxVec(n int, w, grad, a, b, c, scalars *float32)                  {}
+func philoxVec(n int, dst, start *uint32)                                  {}
+func dropVec(n int, dst, x, numbers, scalars *float32)                     {}

@@ -7,18 +7,26 @@ import (
 	"github.com/snug-ml/snug/internal/driver"
 )
 
-// Philox fills dst, of a length that 32 divides, with the numbers of driver.Philox from a block on.
+// Philox fills dst with the numbers of driver.Philox from a block on.
 func Philox(dst []uint32, key [3]uint64, block uint64) {
-	n := len(dst) / 32
-	if level >= avx2 && n > 0 && uint64(uint32(block))+uint64(8*n) <= 1<<32 {
+	const most = 128 // numbers at a time
+	n := (len(dst) + most - 1) / most
+	if level >= avx2 && n > 0 && uint64(uint32(block))+uint64(most/4*n) <= 1<<32 {
 		start := [6]uint32{uint32(block), uint32(block >> 32), uint32(key[1]), uint32(key[2]), uint32(key[0]), uint32(key[0] >> 32)}
-		philoxVec(n, &dst[0], &start[0])
+		whole := len(dst) / most
+		if whole > 0 {
+			philoxVec(whole, &dst[0], &start[0])
+		}
+		if whole < n {
+			var last [most]uint32
+			philoxVec(1, &last[0], &start[0])
+			copy(dst[most*whole:], last[:])
+		}
 		return
 	}
-	for i := 0; i < len(dst); i += 4 {
+	for ; len(dst) > 0; block++ {
 		b := driver.Philox(key, block)
-		copy(dst[i:], b[:])
-		block++
+		dst = dst[copy(dst, b[:]):]
 	}
 }
 
@@ -28,7 +36,7 @@ func DropRow(dst, x []float32, numbers []uint32, p float64, scale float32) {
 	most := int32(math.Ceil(p*(1<<24))) - 1 // that drops
 	if level >= avx2 {
 		s := [2]float32{scale, math.Float32frombits(uint32(most))}
-		dropVec(len(dst), first(dst), first(x), (*float32)(unsafe.Pointer(unsafe.SliceData(numbers))), &s[0], lanes(len(dst)))
+		dropVec(len(dst), first(dst), first(x), (*float32)(unsafe.Pointer(unsafe.SliceData(numbers))), &s[0])
 		return
 	}
 	for i, b := range numbers {

@@ -10,9 +10,9 @@ import (
 func TestPhilox(t *testing.T) {
 	key := [3]uint64{0x123456789abcdef0, 77, 1 << 33}
 	levels(t, func(t *testing.T) {
-		for _, block := range []uint64{0, 5, 1<<32 - 8, 1<<32 - 3, 1<<40 + 9} {
-			for n := range 4 {
-				got := make([]uint32, 32*n)
+		for _, block := range []uint64{0, 5, 1<<32 - 64, 1<<32 - 3, 1<<40 + 9} {
+			for _, n := range []int{0, 1, 31, 128, 256, 301} {
+				got := make([]uint32, n)
 				Philox(got, key, block)
 				for i, v := range got {
 					if want := driver.Philox(key, block+uint64(i/4))[i%4]; v != want {

@@ -7,204 +7,204 @@ package kern
 // addVec is a kernel of rows.
 //
 //go:noescape
-func addVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+func addVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 
 // mulVec is a kernel of rows.
 //
 //go:noescape
-func mulVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+func mulVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 
 // subVec is a kernel of rows.
 //
 //go:noescape
-func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 
 // divVec is a kernel of rows.
 //
 //go:noescape
-func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
+func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 
 // scaleVec is a kernel of rows.
 //
 //go:noescape
-func scaleVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func scaleVec(n int, dst *float32, x *float32, scalars *float32)
 
 // lerpVec is a kernel of rows.
 //
 //go:noescape
-func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32, mask *int32)
-
-// clampVec is a kernel of rows.
-//
-//go:noescape
-func clampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-
-// clampBackVec is a kernel of rows.
-//
-//go:noescape
-func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
-
-// leakyVec is a kernel of rows.
-//
-//go:noescape
-func leakyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-
-// leakyBackVec is a kernel of rows.
-//
-//go:noescape
-func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
-
-// normVec is a kernel of rows.
-//
-//go:noescape
-func normVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-
-// normClampVec is a kernel of rows.
-//
-//go:noescape
-func normClampVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-
-// normPassVec is a kernel of rows.
-//
-//go:noescape
-func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
-
-// layerVec is a kernel of rows.
-//
-//go:noescape
-func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32, mask *int32)
-
-// normBackVec is a kernel of rows.
-//
-//go:noescape
-func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32, mask *int32)
+func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
 
 // axpyVec is a kernel of rows.
 //
 //go:noescape
-func axpyVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func axpyVec(n int, dst *float32, x *float32, scalars *float32)
 
 // reluVec is a kernel of rows.
 //
 //go:noescape
-func reluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func reluVec(n int, dst *float32, x *float32, scalars *float32)
 
 // reluBackVec is a kernel of rows.
 //
 //go:noescape
-func reluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32, mask *int32)
+func reluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// clampVec is a kernel of rows.
+//
+//go:noescape
+func clampVec(n int, dst *float32, x *float32, scalars *float32)
+
+// clampBackVec is a kernel of rows.
+//
+//go:noescape
+func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// leakyVec is a kernel of rows.
+//
+//go:noescape
+func leakyVec(n int, dst *float32, x *float32, scalars *float32)
+
+// leakyBackVec is a kernel of rows.
+//
+//go:noescape
+func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// normVec is a kernel of rows.
+//
+//go:noescape
+func normVec(n int, dst *float32, x *float32, scalars *float32)
+
+// normClampVec is a kernel of rows.
+//
+//go:noescape
+func normClampVec(n int, dst *float32, x *float32, scalars *float32)
+
+// normPassVec is a kernel of rows.
+//
+//go:noescape
+func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
+
+// layerVec is a kernel of rows.
+//
+//go:noescape
+func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32)
+
+// normBackVec is a kernel of rows.
+//
+//go:noescape
+func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32)
 
 // expVec is a kernel of rows.
 //
 //go:noescape
-func expVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-
-// sigmoidVec is a kernel of rows.
-//
-//go:noescape
-func sigmoidVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
-
-// tanhVec is a kernel of rows.
-//
-//go:noescape
-func tanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func expVec(n int, dst *float32, x *float32, scalars *float32)
 
 // expShiftVec is a kernel of rows.
 //
 //go:noescape
-func expShiftVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func expShiftVec(n int, dst *float32, x *float32, scalars *float32)
+
+// sigmoidVec is a kernel of rows.
+//
+//go:noescape
+func sigmoidVec(n int, dst *float32, x *float32, scalars *float32)
+
+// tanhVec is a kernel of rows.
+//
+//go:noescape
+func tanhVec(n int, dst *float32, x *float32, scalars *float32)
 
 // siluVec is a kernel of rows.
 //
 //go:noescape
-func siluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func siluVec(n int, dst *float32, x *float32, scalars *float32)
 
 // geluVec is a kernel of rows.
 //
 //go:noescape
-func geluVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func geluVec(n int, dst *float32, x *float32, scalars *float32)
 
 // geluBackVec is a kernel of rows.
 //
 //go:noescape
-func geluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
-
-// geluTanhBackVec is a kernel of rows.
-//
-//go:noescape
-func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32, mask *int32)
+func geluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
 
 // geluTanhVec is a kernel of rows.
 //
 //go:noescape
-func geluTanhVec(n int, dst *float32, x *float32, scalars *float32, mask *int32)
+func geluTanhVec(n int, dst *float32, x *float32, scalars *float32)
+
+// geluTanhBackVec is a kernel of rows.
+//
+//go:noescape
+func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
 
 // sgdVec is a kernel of rows.
 //
 //go:noescape
-func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // momentumVec is a kernel of rows.
 //
 //go:noescape
-func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // nesterovVec is a kernel of rows.
 //
 //go:noescape
-func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // adamVec is a kernel of rows.
 //
 //go:noescape
-func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // amsgradVec is a kernel of rows.
 //
 //go:noescape
-func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // rmspropVec is a kernel of rows.
 //
 //go:noescape
-func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // rmspropMomentumVec is a kernel of rows.
 //
 //go:noescape
-func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // rmspropCenteredVec is a kernel of rows.
 //
 //go:noescape
-func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // rmspropCenteredMomentumVec is a kernel of rows.
 //
 //go:noescape
-func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // adagradVec is a kernel of rows.
 //
 //go:noescape
-func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // adadeltaVec is a kernel of rows.
 //
 //go:noescape
-func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // nadamVec is a kernel of rows.
 //
 //go:noescape
-func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
 // adamaxVec is a kernel of rows.
 //
 //go:noescape
-func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32, mask *int32)
+func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
-// philoxVec makes random numbers, for 8 blocks at a time.
+// philoxVec makes random numbers, for 32 blocks at a time.
 //
 //go:noescape
 func philoxVec(n int, dst *uint32, start *uint32)
@@ -212,7 +212,7 @@ func philoxVec(n int, dst *uint32, start *uint32)
 // dropVec is a kernel of rows.
 //
 //go:noescape
-func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32, mask *int32)
+func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32)
 
 // sumVec is a kernel of rows.
 //

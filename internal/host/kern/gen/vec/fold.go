@@ -6,7 +6,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// fold writes a kernel that makes sums of n elements, in float64. Rows and scalars are as row has them; add gets a half of
+// Registers of folds: rows come first, then what is made of them, scalars, and the mask of the last vector.
+var (
+	scalars = ymm[8:14]
+	mask    = ymm[14]
+)
+
+// fold writes a kernel that makes sums of n elements, in float64. add gets a half of
 // each row, converted, in turn, and adds to that half's sums. prepare works on the whole rows before. Lanes that do not
 // exist are zero, or the scalar `missing` if that is one.
 func fold(name, signature string, rows []string, scalarCount, missing, results int, prepare func(), add func(rows, sums []reg.VecPhysical)) {
@@ -113,7 +119,7 @@ func maximum() {
 	Load(Param("x"), x)
 	Load(Param("mask"), reg.RDX)
 	VMOVUPS(Mem{Base: reg.RDX}, mask)
-	VMOVUPS(bits(0xff800000), least)
+	VMOVUPS(constant(0xff800000), least)
 	VMOVAPS(least, ymm[0])
 	SUBQ(Imm(8), n)
 	JL(LabelRef("rest"))
@@ -201,6 +207,50 @@ func layerColumns() {
 	ADDQ(Imm(4), i)
 	DECQ(n)
 	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// sum adds in two times four lanes of float64, then those.
+func sum() {
+	TEXT("sumVec", NOSPLIT, "func(n int, x *float32, mask *int32) float64")
+	Pragma("noescape")
+	Doc("sumVec is a kernel of rows.")
+	n, x := reg.RCX, reg.RSI
+	Load(Param("n"), n)
+	Load(Param("x"), x)
+	Load(Param("mask"), reg.RDX)
+	VMOVUPS(Mem{Base: reg.RDX}, mask)
+	low, high := ymm[0], ymm[1]
+	VXORPS(low, low, low)
+	VXORPS(high, high, high)
+	add := func() {
+		VEXTRACTF128(Imm(1), ymm[2], reg.X3)
+		VCVTPS2PD(reg.X2, ymm[2])
+		VCVTPS2PD(reg.X3, ymm[3])
+		VADDPD(ymm[2], low, low)
+		VADDPD(ymm[3], high, high)
+	}
+	SUBQ(Imm(8), n)
+	JL(LabelRef("rest"))
+	Label("loop")
+	VMOVUPS(Mem{Base: x}, ymm[2])
+	add()
+	ADDQ(Imm(32), x)
+	SUBQ(Imm(8), n)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(8), n)
+	JE(LabelRef("done"))
+	VMASKMOVPS(Mem{Base: x}, mask, ymm[2])
+	add()
+	Label("done")
+	VADDPD(high, low, low)
+	VEXTRACTF128(Imm(1), low, reg.X1)
+	VADDPD(reg.X1, reg.X0, reg.X0)
+	VPERMILPD(Imm(1), reg.X0, reg.X1)
+	VADDSD(reg.X1, reg.X0, reg.X0)
+	Store(reg.X0, ReturnIndex(0))
 	VZEROUPPER()
 	RET()
 }

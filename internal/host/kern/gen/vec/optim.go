@@ -1,170 +1,101 @@
 package main
 
-import (
-	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand"
-	"github.com/mmcloughlin/avo/reg"
-)
-
 // Optimizers' rules have one signature: weights, gradient and up to three states, of which a rule uses those that it
 // reads. The formulas are those of package host, in its order of operations.
 func rules() {
-	w, g, a, b, t := ymm[0], ymm[1], ymm[2], ymm[3], temps[0]
-	third := rows[4]
-	decayed := func(decay int) { // g + decay·w
-		VMULPS(scalar(decay), w, t)
-		VADDPS(t, g, g)
+	// rule writes the weights and the states, or as many of these as its body gives.
+	rule := func(name string, states int, body func(w, g *value, s []*value) []*value) {
+		all, read := "w grad a b c", "w grad a b c"[:len("w grad")+2*states]
+		row(name, all, read, "w a b c", func(in []*value) []*value { return body(in[0], in[1], in[2:]) })
 	}
-	toward := func(m reg.VecPhysical, part int) { // m += part·(g - m)
-		VSUBPS(m, g, t)
-		VMULPS(scalar(part), t, t)
-		VADDPS(t, m, m)
+	decayed := func(g, w *value, decay int) *value { return add(g, mul(w, scalar(decay))) }
+	toward := func(m, g *value, part int) *value { return add(m, mul(sub(g, m), scalar(part))) }
+	squares := func(v, g *value, keep, part int) *value { // keep·v + part·g²
+		return add(mul(v, scalar(keep)), mul(mul(g, scalar(part)), g))
 	}
-	squares := func(v reg.VecPhysical, keep, part int) { // v = keep·v + part·g²
-		VMULPS(scalar(part), g, t)
-		VMULPS(g, t, t)
-		VMULPS(scalar(keep), v, v)
-		VADDPS(t, v, v)
-	}
-	rule := func(name, states, written string, body func()) {
-		all := []string{"w", "grad", "a", "b", "c"}
-		read := "w grad"
-		for i := range states {
-			read += " " + all[2+i]
-		}
-		row(name, "w grad a b c", read, written, 4, body)
-	}
+	less := func(w, step *value) *value { return sub(w, step) }
 
-	rule("sgdVec", "", "w", func() { // rate, decay
-		decayed(1)
-		VMULPS(scalar(0), g, t)
-		VSUBPS(t, w, w)
+	rule("sgdVec", 0, func(w, g *value, _ []*value) []*value { // rate, decay
+		return []*value{less(w, mul(decayed(g, w, 1), scalar(0)))}
 	})
-	momentum := func() { // rate, decay, momentum, 1 - dampening
-		decayed(1)
-		VMULPS(scalar(2), a, a)
-		VMULPS(scalar(3), g, t)
-		VADDPS(t, a, a)
+	momentum := func(m, g *value) *value { // rate, decay, momentum, 1 - dampening
+		return add(mul(m, scalar(2)), mul(g, scalar(3)))
 	}
-	rule("momentumVec", "m", "w a", func() {
-		momentum()
-		VMULPS(scalar(0), a, t)
-		VSUBPS(t, w, w)
+	rule("momentumVec", 1, func(w, g *value, s []*value) []*value {
+		m := momentum(s[0], decayed(g, w, 1))
+		return []*value{less(w, mul(m, scalar(0))), m}
 	})
-	rule("nesterovVec", "m", "w a", func() {
-		momentum()
-		VMULPS(scalar(2), a, t)
-		VADDPS(g, t, t)
-		VMULPS(scalar(0), t, t)
-		VSUBPS(t, w, w)
+	rule("nesterovVec", 1, func(w, g *value, s []*value) []*value {
+		g = decayed(g, w, 1)
+		m := momentum(s[0], g)
+		return []*value{less(w, mul(add(g, mul(m, scalar(2))), scalar(0))), m}
 	})
-	greater := func(x, y reg.VecPhysical) { // y = max(x, y), a NaN where one of them is
-		VCMPPS(Imm(3), y, y, t)
-		VMAXPS(x, y, y)
-		VORPS(t, y, y)
+	most := func(x, y *value) *value { // a NaN where one of them is
+		return pick(compare(unordered, y, y), y, greater(y, x))
 	}
-	adam := func(most bool) { // 1 - β1, β2, 1 - β2, decay, step, root, ε, keep
-		VMULPS(scalar(7), w, w)
-		decayed(3)
-		toward(a, 0)
-		squares(b, 1, 2)
-		q := b
-		if most {
-			greater(b, third)
-			q = third
+	adam := func(w, g *value, s []*value) []*value { // 1 - β1, β2, 1 - β2, decay, step, root, ε, keep
+		w = mul(w, scalar(7))
+		g = decayed(g, w, 3)
+		m, v := toward(s[0], g, 0), squares(s[1], g, 1, 2)
+		states := []*value{m, v}
+		if len(s) > 2 {
+			v = most(v, s[2])
+			states = append(states, v)
 		}
-		VSQRTPS(q, t)
-		VMULPS(scalar(5), t, t)
-		VADDPS(scalar(6), t, t)
-		VMULPS(scalar(4), a, g)
-		VDIVPS(t, g, t)
-		VSUBPS(t, w, w)
+		root := add(mul(sqrt(v), scalar(5)), scalar(6))
+		return append([]*value{less(w, div(mul(m, scalar(4)), root))}, states...)
 	}
-	rule("adamVec", "mv", "w a b", func() { adam(false) })
-	rule("amsgradVec", "mvx", "w a b c", func() { adam(true) })
-	rmsprop := func(momentum, centered bool) { // rate, decay, α, 1 - α, ε, momentum
-		decayed(1)
-		squares(a, 2, 3)
-		q, mean := a, b
-		if momentum {
-			mean = third
+	rule("adamVec", 2, adam)
+	rule("amsgradVec", 3, adam)
+	rmsprop := func(momentum, centered bool) func(w, g *value, s []*value) []*value { // rate, decay, α, 1 - α, ε, momentum
+		return func(w, g *value, s []*value) []*value {
+			g = decayed(g, w, 1)
+			v := squares(s[0], g, 2, 3)
+			states, rest, q := []*value{v}, s[1:], v
+			var buffer, mean *value
+			if momentum {
+				buffer, rest = rest[0], rest[1:]
+			}
+			if centered {
+				mean = toward(rest[0], g, 3)
+				q = sub(v, mul(mean, mean))
+			}
+			g = div(g, add(sqrt(q), scalar(4)))
+			if momentum {
+				g = add(mul(buffer, scalar(5)), g)
+				states = append(states, g)
+			}
+			if centered {
+				states = append(states, mean)
+			}
+			return append([]*value{less(w, mul(g, scalar(0)))}, states...)
 		}
-		if centered {
-			toward(mean, 3)
-			VMULPS(mean, mean, t)
-			VSUBPS(t, a, temps[1])
-			q = temps[1]
-		}
-		VSQRTPS(q, t)
-		VADDPS(scalar(4), t, t)
-		VDIVPS(t, g, g)
-		if momentum {
-			VMULPS(scalar(5), b, b)
-			VADDPS(g, b, b)
-			g = b
-		}
-		VMULPS(scalar(0), g, t)
-		VSUBPS(t, w, w)
-		g = ymm[1]
 	}
-	rule("rmspropVec", "v", "w a", func() { rmsprop(false, false) })
-	rule("rmspropMomentumVec", "vm", "w a b", func() { rmsprop(true, false) })
-	rule("rmspropCenteredVec", "vx", "w a b", func() { rmsprop(false, true) })
-	rule("rmspropCenteredMomentumVec", "vmx", "w a b c", func() { rmsprop(true, true) })
-	rule("adagradVec", "s", "w a", func() { // rate, decay, ε
-		decayed(1)
-		VMULPS(g, g, t)
-		VADDPS(t, a, a)
-		VSQRTPS(a, t)
-		VADDPS(scalar(2), t, t)
-		VMULPS(scalar(0), g, g)
-		VDIVPS(t, g, g)
-		VSUBPS(g, w, w)
+	rule("rmspropVec", 1, rmsprop(false, false))
+	rule("rmspropMomentumVec", 2, rmsprop(true, false))
+	rule("rmspropCenteredVec", 2, rmsprop(false, true))
+	rule("rmspropCenteredMomentumVec", 3, rmsprop(true, true))
+	rule("adagradVec", 1, func(w, g *value, s []*value) []*value { // rate, decay, ε
+		g = decayed(g, w, 1)
+		sum := add(s[0], mul(g, g))
+		return []*value{less(w, div(mul(g, scalar(0)), add(sqrt(sum), scalar(2)))), sum}
 	})
-	rule("adadeltaVec", "vu", "w a b", func() { // rate, decay, ρ, 1 - ρ, ε
-		decayed(1)
-		squares(a, 2, 3)
-		VADDPS(scalar(4), b, temps[1])
-		VSQRTPS(temps[1], temps[1])
-		VADDPS(scalar(4), a, t)
-		VSQRTPS(t, t)
-		VDIVPS(t, temps[1], t)
-		VMULPS(t, g, g)
-		squares(b, 2, 3)
-		VMULPS(scalar(0), g, g)
-		VSUBPS(g, w, w)
+	rule("adadeltaVec", 2, func(w, g *value, s []*value) []*value { // rate, decay, ρ, 1 - ρ, ε
+		g = decayed(g, w, 1)
+		v := squares(s[0], g, 2, 3)
+		g = mul(g, div(sqrt(add(s[1], scalar(4))), sqrt(add(v, scalar(4)))))
+		return []*value{less(w, mul(g, scalar(0))), v, squares(s[1], g, 2, 3)}
 	})
-	rule("nadamVec", "mv", "w a b", func() { // rate on the gradient, decay, 1 - β1, β2, 1 - β2, ε, rate on the mean, root
-		decayed(1)
-		toward(a, 2)
-		squares(b, 3, 4)
-		VMULPS(scalar(0), g, g)
-		VMULPS(scalar(6), a, t)
-		VADDPS(t, g, g)
-		VSQRTPS(b, t)
-		VMULPS(scalar(7), t, t)
-		VADDPS(scalar(5), t, t)
-		VDIVPS(t, g, g)
-		VSUBPS(g, w, w)
+	rule("nadamVec", 2, func(w, g *value, s []*value) []*value { // rate on the gradient, decay, 1 - β1, β2, 1 - β2, ε, rate on the mean, root
+		g = decayed(g, w, 1)
+		m, v := toward(s[0], g, 2), squares(s[1], g, 3, 4)
+		g = add(mul(g, scalar(0)), mul(m, scalar(6)))
+		return []*value{less(w, div(g, add(mul(sqrt(v), scalar(7)), scalar(5)))), m, v}
 	})
-	rule("adamaxVec", "mu", "w a b", func() { // rate, decay, 1 - β1, β2, ε
-		decayed(1)
-		toward(a, 2)
-		VANDPS(bits(0x7fffffff), g, g)
-		VADDPS(scalar(4), g, g)
-		VMULPS(scalar(3), b, b)
-		greater(g, b)
-		VMULPS(scalar(0), a, t)
-		VDIVPS(b, t, t)
-		VSUBPS(t, w, w)
+	rule("adamaxVec", 2, func(w, g *value, s []*value) []*value { // rate, decay, 1 - β1, β2, ε
+		g = decayed(g, w, 1)
+		m := toward(s[0], g, 2)
+		u := most(add(abs(g), scalar(4)), mul(s[1], scalar(3)))
+		return []*value{less(w, div(mul(m, scalar(0)), u)), m, u}
 	})
-}
-
-// scalar is one of row's: those that have no register are spread into a temporary, for one use.
-func scalar(i int) reg.VecPhysical {
-	if i < 4 {
-		return scalars[i]
-	}
-	VBROADCASTSS(Mem{Base: reg.RDX, Disp: 4 * i}, temps[3])
-	return temps[3]
 }

@@ -7,77 +7,129 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// philox writes the numbers of n times 8 blocks of Philox 4x32-10, each block's four side by side. start is the first
-// block's counter, four words, and its key, two. The first word of a counter must not overflow.
+// philox writes the numbers of n times 32 blocks of Philox 4x32-10, each block's four side by side. start is the first
+// block's counter, four words, and its key, two; its first word, which must not overflow, goes on with the blocks.
 func philox() {
 	TEXT("philoxVec", NOSPLIT, "func(n int, dst, start *uint32)")
 	Pragma("noescape")
-	Doc("philoxVec makes random numbers, for 8 blocks at a time.")
-	n, dst, start := reg.RCX, reg.RDI, reg.RSI
+	Doc("philoxVec makes random numbers, for 32 blocks at a time.")
+	dst := reg.RDI
 	Load(Param("n"), n)
 	Load(Param("dst"), dst)
-	Load(Param("start"), start)
-	c, keys, factors := ymm[:4], ymm[8:10], ymm[10:12]
-	counter, odd, hi, even := ymm[15], ymm[4], ymm[5], ymm[6]
-	steps := GLOBL("philoxBlocks", attr.RODATA|attr.NOPTR)
-	for i := range 8 {
+	Load(Param("start"), reg.RDX)
+	numbers := GLOBL("philoxBlocks", attr.RODATA|attr.NOPTR)
+	for i := range 32 {
 		DATA(4*i, U32(uint32(i)))
 	}
-	word := func(i int) Mem { return Mem{Base: start, Disp: 4 * i} }
-	VPBROADCASTD(word(0), counter)
-	VPADDD(steps, counter, counter)
-	VMOVDQU(bits(0xD2511F53), factors[0])
-	VMOVDQU(bits(0xCD9E8D57), factors[1])
-	// multiply leaves the low words of x·f in x, and the high ones in high.
-	multiply := func(x, f, high reg.VecPhysical) {
-		VPSRLQ(Imm(32), x, odd)
-		VPMULUDQ(f, x, even)
-		VPMULUDQ(f, odd, odd)
-		VPSRLQ(Imm(32), even, high)
-		VPBLENDD(Imm(0xAA), odd, high, high)
-		VPSLLQ(Imm(32), odd, odd)
-		VPBLENDD(Imm(0xAA), odd, even, x)
-	}
-	Label("loop")
-	VMOVDQA(counter, c[0])
-	for i := 1; i < 4; i++ {
-		VPBROADCASTD(word(i), c[i])
-	}
-	for i, k := range keys {
-		VPBROADCASTD(word(4+i), k)
-	}
-	for round := range 10 {
-		if round > 0 {
-			VPADDD(bits(0x9E3779B9), keys[0], keys[0])
-			VPADDD(bits(0xBB67AE85), keys[1], keys[1])
+	widths(true, func() {
+		word := func(i int) *value { // of start
+			s := &value{}
+			s.lower = func(e *emitter, q int) {
+				e.do(VPBROADCASTD, Mem{Base: reg.RDX, Disp: 4 * i}, e.result(s, q))
+			}
+			return step(s)
 		}
-		h0, h1 := hi, ymm[7]
-		multiply(c[0], factors[0], h0)
-		multiply(c[2], factors[1], h1)
-		VPXOR(h1, c[1], c[1])
-		VPXOR(keys[0], c[1], c[1])
-		VPXOR(h0, c[3], c[3])
-		VPXOR(keys[1], c[3], c[3])
-		// c0, c1, c2, c3 = h1^c1^k0, l1, h0^c3^k1, l0
-		c = []reg.VecPhysical{c[1], c[2], c[3], c[0]}
+		counter := &value{}
+		counter.lower = func(e *emitter, q int) {
+			r := e.result(counter, q)
+			e.do(VPBROADCASTD, Mem{Base: reg.RDX}, r)
+			e.do(VPADDD, numbers.Offset(q*vectorBytes()), r, r)
+		}
+		step(counter)
+		c := [4]*value{counter, word(1), word(2), word(3)}
+		keys := [2]*value{word(4), word(5)}
+		for round := range 10 {
+			if round > 0 {
+				keys[0] = addInts(keys[0], bits(0x9E3779B9))
+				keys[1] = addInts(keys[1], bits(0xBB67AE85))
+			}
+			h0, l0 := product(c[0], bits(0xD2511F53))
+			h1, l1 := product(c[2], bits(0xCD9E8D57))
+			c = [4]*value{xor3(h1, c[1], keys[0]), l1, xor3(h0, c[3], keys[1]), l0}
+		}
+		var quarters [4]*value
+		for i := range 2 {
+			low := apply([]instruction{VPUNPCKLDQ, VPUNPCKHDQ}[i], nil, nil, c[0], c[1])
+			high := apply([]instruction{VPUNPCKLDQ, VPUNPCKHDQ}[i], nil, nil, c[2], c[3])
+			quarters[2*i] = apply(VPUNPCKLQDQ, nil, nil, low, high)
+			quarters[2*i+1] = apply(VPUNPCKHQDQ, nil, nil, low, high)
+		}
+		for i, v := range quarters { // blocks i, i+4, …
+			s := &value{args: []*value{v}}
+			s.lower = func(e *emitter, q int) {
+				for j := range lanes() / 4 {
+					to := Mem{Base: dst, Disp: 4*vectorBytes()*q + 16*(i+4*j)}
+					if wide {
+						e.do(VEXTRACTI32X4, Imm(uint64(j)), e.register(v, q), to)
+					} else {
+						e.do(VEXTRACTI128, Imm(uint64(j)), e.register(v, q), to)
+					}
+				}
+			}
+			step(s)
+		}
+	}, func(body []*value) {
+		vectors, fixed := plan(2, body)
+		loadFixed(fixed)
+		if wide {
+			MOVL(I32(0xAAAA), reg.EBX)
+			KMOVW(reg.EBX, reg.K6) // odd lanes
+		} else {
+			IMUL3Q(U8(4/vectors), n, n)
+		}
+		Label(label("loop"))
+		written(vectors, fixed, body, false)
+		ADDL(Imm(uint64(vectors*lanes())), Mem{Base: reg.RDX})
+		ADDQ(U32(4*vectors*vectorBytes()), dst)
+		DECQ(n)
+		JNE(LabelRef(label("loop")))
+	})
+}
+
+// product makes the high and the low words of a·f.
+func product(a, f *value) (high, low *value) {
+	shift := func(f instruction, x *value) *value { return apply(f, nil, []Op{Imm(32)}, x) }
+	multiply := func(x *value) *value {
+		s := &value{args: []*value{x, f}}
+		s.lower = func(e *emitter, q int) { e.do(VPMULUDQ, e.register(f, q), e.register(x, q), e.result(s, q)) }
+		return step(s)
 	}
-	a, b, d, e := ymm[4], ymm[5], ymm[6], ymm[7]
-	VPUNPCKLDQ(c[1], c[0], a)
-	VPUNPCKHDQ(c[1], c[0], b)
-	VPUNPCKLDQ(c[3], c[2], d)
-	VPUNPCKHDQ(c[3], c[2], e)
-	VPUNPCKLQDQ(d, a, c[0])
-	VPUNPCKHQDQ(d, a, c[1])
-	VPUNPCKLQDQ(e, b, c[2])
-	VPUNPCKHQDQ(e, b, c[3])
-	for i, v := range c { // blocks i and i+4
-		VEXTRACTI128(Imm(0), v, Mem{Base: dst, Disp: 16 * i})
-		VEXTRACTI128(Imm(1), v, Mem{Base: dst, Disp: 16 * (i + 4)})
+	even, odd := multiply(a), multiply(shift(VPSRLQ, a))
+	return odds(odd, shift(VPSRLQ, even)), odds(shift(VPSLLQ, odd), even)
+}
+
+// odds is a in the odd lanes, else b.
+func odds(a, b *value) *value {
+	s := &value{args: []*value{a, b}}
+	s.lower = func(e *emitter, q int) {
+		x, y := e.register(a, q), e.register(b, q)
+		if wide {
+			e.do(VPBLENDMD, x, y, reg.K6, e.result(s, q))
+		} else {
+			e.do(VPBLENDD, Imm(0xAA), x, y, e.result(s, q))
+		}
 	}
-	VPADDD(bits(8), counter, counter)
-	ADDQ(Imm(128), dst)
-	DECQ(n)
-	JNE(LabelRef("loop"))
-	VZEROUPPER()
-	RET()
+	return step(s)
+}
+
+func xor3(a, b, c *value) *value {
+	if !wide {
+		return xor(xor(a, b), c)
+	}
+	s := &value{args: []*value{a, b, c}}
+	s.lower = func(e *emitter, q int) {
+		x, y := e.register(b, q), e.register(c, q)
+		r := e.at[place{a, q}] // a is not used again
+		delete(e.at, place{a, q})
+		e.do(VPTERNLOGD, Imm(0x96), x, y, r)
+		e.at[place{s, q}] = r
+	}
+	return step(s)
+}
+
+// random are rows of random numbers.
+func random() {
+	row2("dropVec", "x numbers", func(x, numbers *value) *value { // scale, the greatest number that drops
+		return where(above(right(numbers, 8), scalar(1)), mul(x, scalar(0)))
+	})
 }
