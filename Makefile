@@ -65,10 +65,11 @@ fuzz:
 bench:
 	$(GO) test -run '^$$' -bench . ./...
 
-# Beside PyTorch, in turns; half an hour on a machine with nothing else to do.
+# Beside PyTorch and other Go libraries, in turns; a quarter of an hour on a machine with
+# nothing else to do. TABLE=steps and its like measures that table alone.
 bench-peers:
 	/usr/bin/python3 -c 'import torch' || $(GO) run ./internal/peers -install
-	$(GO) run ./internal/peers -o docs/speed.md
+	$(GO) run ./internal/peers -only "$(TABLE)" -o docs/speed.md
 
 # The same on a card, beside PyTorch where that is installed.
 bench-cuda:
@@ -80,6 +81,7 @@ lint:
 	$(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	cd internal/host/kern/gen && $(GO) vet ./...
+	cd internal/peers/gopeers && $(GO) vet ./...
 
 cross:
 	GOOS=linux GOARCH=arm64 $(GO) build ./...

@@ -1,13 +1,10 @@
-// Peers measures this project beside PyTorch: the same work with the same number of
-// threads, each time in a fresh process, in turns; and the kernels by themselves. It needs
-// Linux and what -install installs. PyTorch runs as it is fastest on a CPU: OpenBLAS with OpenMP, so that one pool
-// of threads serves everything, tcmalloc, which keeps freed pages, channels last.
+// Peers measures this project beside PyTorch and other Go libraries: the same work with the
+// same number of threads, each time in a fresh process, in turns; and the kernels by
+// themselves, beside what the machine can do. It runs in the module's folder, on Linux, and
+// needs what -install installs.
 package main
 
 import (
-	"bytes"
-	_ "embed"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,37 +16,26 @@ import (
 	"time"
 )
 
-//go:embed pytorch.py
-var script []byte
-
-// figures are of one process: the median step in milliseconds, and the MiB above the built
-// model, before there is any state of an optimizer: resident ones or, on a card, those in
-// the allocator's blocks.
-type figures struct{ ms, mib float64 }
-
 const packages = "python3-torch python3-torchvision libopenblas0-openmp libtcmalloc-minimal4"
 
-const intro = `# Speed
-
-` + "`make bench-peers` measures and writes this page." + ` Both sides do the same work with the same number of threads, each time in a fresh process, in turns; a time is the median of a process's steps, and a row shows the median of the processes and of the ratios within one turn, with the least and the greatest ratio. MiB are resident memory above the built model, at the peak. PyTorch (Debian's 1.13) runs as it is fastest on a CPU: OpenBLAS with OpenMP, tcmalloc, channels last for convolutions. A ratio below 1 is in this project's favour.
-
-Measured %s on %s, %d threads, %s, %d turns.
-`
-
-// table is a list of works with a heading.
+// table is a section of docs/speed.md.
 type table struct {
 	name, title string
+	turns       int // 0: the table has none
+	write       func(out io.Writer, t *table, only string) error
 	works       []work
 }
 
 var tables = []table{
-	{"steps", "Training steps, float32, SGD with momentum", nil},
-	{"large", "Batch 64: training in bfloat16, and inference", nil},
-	{"memory", "Batch 64: ways to save memory", nil},
+	{"steps", "Training steps, float32, SGD with momentum", 3, steps, nil},
+	{"memory", "Batch 64: inference, bfloat16, and other ways to save memory", 1, steps, nil},
+	{"go", "Other Go libraries", 1, goPeers, nil},
+	{"single", "Single operations", 3, single, nil},
+	{"kernels", "Kernels", 0, kernels, nil},
 }
 
 // cards is the table of -device cuda:0 and its like.
-var cards = []table{{"cuda", "Training steps on a card, SGD with momentum", nil}}
+var cards = []table{{"cuda", "Training steps on a card, SGD with momentum", 5, steps, nil}}
 
 func init() {
 	for _, threads := range []int{1, 2} {
@@ -59,13 +45,11 @@ func init() {
 		}
 	}
 	for _, model := range []string{"resnet18", "gpt"} {
-		for _, tech := range []string{"none", "bf16", "nograd"} {
+		for _, tech := range []string{"none", "ckpt", "accum", "bf16", "ckpt+bf16", "nograd"} {
 			tables[1].works = append(tables[1].works, work{model, 2, 64, tech, 3, "cpu"})
 		}
-		for _, tech := range []string{"none", "ckpt", "accum", "bf16", "ckpt+bf16", "nograd"} {
-			tables[2].works = append(tables[2].works, work{model, 2, 64, tech, 1, "cpu"})
-		}
 	}
+	tables[2].works = []work{{"mlp", 2, 128, "none", 20, "cpu"}, {"resnet18", 2, 32, "none", 4, "cpu"}}
 	for _, w := range []work{{model: "resnet50", batch: 64, steps: 20}, {model: "gpt124m", batch: 8, steps: 10}} {
 		w.threads = runtime.NumCPU()
 		for _, w.tech = range []string{"none", "ckpt", "bf16", "ckpt+bf16", "nograd"} {
@@ -75,47 +59,72 @@ func init() {
 }
 
 func main() {
-	one := flag.String("one", "", "do this `model`'s work in this process and print its figures")
+	one := flag.String("one", "", "do this `model`'s work in this process and print its figures; operations: measure single ones")
 	var w work
 	flag.IntVar(&w.threads, "threads", 2, "with -one")
 	flag.IntVar(&w.batch, "batch", 32, "with -one")
 	flag.StringVar(&w.tech, "tech", "none", "with -one")
 	flag.IntVar(&w.steps, "steps", 5, "with -one")
 	flag.StringVar(&w.device, "device", "cpu", "a `name` such as cuda:0 measures on a card in place of the processor")
-	rounds := flag.Int("rounds", 5, "of each side, in turns")
-	only := flag.String("only", "", "of the tables' rows, those whose `text` contains this")
-	to := flag.String("o", "", "write to this `file`, too")
+	turns := flag.Int("rounds", 0, "turns of each side, if not the tables' own number")
+	only := flag.String("only", "", "of the tables' rows, those whose `text` contains this; the tables are steps, memory, go, single, kernels")
+	to := flag.String("o", "", "write whole tables into the page in this `file`, in place of those of the same headings")
 	install := flag.Bool("install", false, "install PyTorch and what it is fastest with (Debian)")
 	flag.Parse()
 	err := func() error {
 		switch {
 		case *install:
 			return shell("apt-get update -qq && apt-get install -y -qq " + packages)
+		case *one == "operations":
+			return operations(w.threads)
 		case *one != "":
 			w.model = *one
 			f, err := w.run()
 			fmt.Printf("%.3f %.1f\n", f.ms, f.mib)
 			return err
 		}
-		out := io.Writer(os.Stdout)
-		if *to != "" {
-			f, err := os.Create(*to)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			out = io.MultiWriter(out, f)
-		}
+		which := tables
 		if w.device != "cpu" {
+			which = cards
 			for i := range cards[0].works {
 				cards[0].works[i].device = w.device
 			}
-			return compare(out, cards, *rounds, *only)
 		}
-		if err := compare(out, tables, *rounds, *only); err != nil || *only != "" {
-			return err
+		for i := range which {
+			t := &which[i]
+			if *turns > 0 && t.turns > 0 {
+				t.turns = *turns
+			}
+			rows := 0
+			for _, row := range t.rows() {
+				if strings.Contains(row, *only) {
+					rows++
+				}
+			}
+			if rows == 0 {
+				continue
+			}
+			if *to != "" && rows < len(t.rows()) {
+				return fmt.Errorf("-only %q leaves rows of the table %s out, and -o wants whole tables", *only, t.name)
+			}
+			text := &strings.Builder{}
+			out := io.MultiWriter(os.Stdout, text)
+			fmt.Fprintf(os.Stdout, "\n## %s\n\n", t.title)
+			fmt.Fprintf(out, "Measured %s on %s, %d processors, %s", time.Now().Format("2006-01-02"), strings.TrimSpace(cpuinfo("model name")), runtime.NumCPU(), runtime.Version())
+			if t.turns > 0 {
+				fmt.Fprintf(out, ", turns: %d", t.turns)
+			}
+			fmt.Fprint(out, ".\n\n")
+			if err := t.write(out, t, *only); err != nil {
+				return err
+			}
+			if *to != "" {
+				if err := intoPage(*to, t.title, text.String()); err != nil {
+					return err
+				}
+			}
 		}
-		return kernels(out)
+		return nil
 	}()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -123,116 +132,45 @@ func main() {
 	}
 }
 
+// rows are what -only chooses from.
+func (t *table) rows() []string {
+	if t.works == nil {
+		return []string{t.name + ":"}
+	}
+	var v []string
+	for _, w := range t.works {
+		v = append(v, t.row(w))
+	}
+	return v
+}
+
+func (t *table) row(w work) string { return fmt.Sprintf("%s: %s, %d", t.name, w, w.threads) }
+
+// intoPage replaces the section of that heading, or adds it at the end.
+func intoPage(file, title, text string) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	const mark = "\n## "
+	sections := strings.Split(strings.TrimRight(string(page), "\n")+"\n", mark)
+	text = title + "\n\n" + strings.TrimRight(text, "\n") + "\n"
+	at := slices.IndexFunc(sections, func(s string) bool {
+		heading, _, _ := strings.Cut(s, "\n")
+		return heading == title
+	})
+	if at < 0 {
+		sections = append(sections, text)
+	} else {
+		sections[at] = text
+	}
+	return os.WriteFile(file, []byte(strings.Join(sections, mark)), 0o644)
+}
+
 func shell(command string) error {
 	c := exec.Command("sh", "-c", command)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	return c.Run()
-}
-
-// compare prints tables.
-func compare(out io.Writer, tables []table, rounds int, only string) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	file, err := os.CreateTemp("", "*.py")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	if _, err := file.Write(script); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	ours := func(w work) *exec.Cmd {
-		return exec.Command(self, "-one", w.model, "-threads", fmt.Sprint(w.threads), "-batch", fmt.Sprint(w.batch), "-tech", w.tech, "-steps", fmt.Sprint(w.steps), "-device", w.device)
-	}
-	there := true // PyTorch; on a card it may be missing
-	if tables[0].name == cards[0].name {
-		there = exec.Command("/usr/bin/python3", "-c", "import torch; assert torch.cuda.is_available()").Run() == nil
-	}
-	fmt.Fprintf(out, intro, time.Now().Format("2006-01-02"), strings.TrimSpace(cpuinfo("model name")), runtime.NumCPU(), runtime.Version(), rounds)
-	for _, t := range tables {
-		fmt.Fprintf(out, "\n## %s\n\n", t.title)
-		fmt.Fprintln(out, "| work | threads | samples/s | ms | PyTorch's | ratio (least, most) | MiB | PyTorch's | ratio |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-		for _, w := range t.works {
-			name := fmt.Sprintf("%s, batch %d", w.model, w.batch)
-			if w.tech != "none" {
-				name += ", " + w.tech
-			}
-			if !strings.Contains(fmt.Sprintf("%s: %s, %d", t.name, name, w.threads), only) {
-				continue
-			}
-			var a, b []figures
-			var ratios []float64
-			for range rounds {
-				x, err := measure(ours(w))
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				a = append(a, x)
-				if !there {
-					continue
-				}
-				y, err := measure(pytorch(file.Name(), w))
-				if err != nil {
-					return fmt.Errorf("%s, PyTorch: %w", name, err)
-				}
-				b, ratios = append(b, y), append(ratios, x.ms/y.ms)
-			}
-			ms := func(f figures) float64 { return f.ms }
-			mib := func(f figures) float64 { return f.mib }
-			fmt.Fprintf(out, "| %s | %d | %.1f | %.1f |", name, w.threads, 1e3*float64(w.batch)/median(a, ms), median(a, ms))
-			if there {
-				slices.Sort(ratios)
-				fmt.Fprintf(out, " %.1f | %.2f (%.2f, %.2f) | %.0f | %.0f | %.2f |\n", median(b, ms), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1],
-					median(a, mib), median(b, mib), median(a, mib)/median(b, mib))
-			} else {
-				fmt.Fprintf(out, " | | %.0f | | |\n", median(a, mib))
-			}
-		}
-	}
-	return nil
-}
-
-func median(f []figures, of func(figures) float64) float64 {
-	var v []float64
-	for _, f := range f {
-		v = append(v, of(f))
-	}
-	slices.Sort(v)
-	return v[len(v)/2]
-}
-
-func measure(c *exec.Cmd) (f figures, err error) {
-	var out, fail bytes.Buffer
-	c.Stdout, c.Stderr = &out, &fail
-	if err := c.Run(); err != nil {
-		return f, errors.Join(err, errors.New(fail.String()))
-	}
-	_, err = fmt.Sscan(out.String(), &f.ms, &f.mib)
-	return f, err
-}
-
-// pytorch is the command in the set-up in which PyTorch is fastest.
-func pytorch(file string, w work) *exec.Cmd {
-	if strings.HasPrefix(w.model, "resnet") || strings.HasPrefix(w.model, "mobilenet") {
-		w.tech += "+cl"
-	}
-	c := exec.Command("/usr/bin/python3", file, w.model, fmt.Sprint(w.threads), fmt.Sprint(w.batch), w.tech, fmt.Sprint(w.steps), w.device)
-	const libs = "/usr/lib/x86_64-linux-gnu"
-	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+libs+"/openblas-openmp", "TCMALLOC_RELEASE_RATE=0",
-		"LD_PRELOAD="+libs+"/openblas-openmp/libblas.so.3:"+libs+"/libtcmalloc_minimal.so.4")
-	// Processors that it does not know get kernels several times slower than they could.
-	switch flags := cpuinfo("flags"); {
-	case strings.Contains(flags, " avx512_bf16"):
-		c.Env = append(c.Env, "OPENBLAS_CORETYPE=Cooperlake")
-	case strings.Contains(flags, " avx512f"):
-		c.Env = append(c.Env, "OPENBLAS_CORETYPE=SkylakeX")
-	}
-	return c
 }
 
 // cpuinfo is what Linux says of the first processor.
