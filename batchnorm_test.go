@@ -138,6 +138,60 @@ func TestRecipesOfRecipes(t *testing.T) {
 	}
 }
 
+// Where more memory was in use before, backward runs each recipe of a chain once. Where
+// there is no more than it needs, it runs some again, with the same bits and the same peak.
+func TestRecipesAreRemembered(t *testing.T) {
+	const blocks, elements = 8, 3 << 17
+	run := func(room bool) (runs int, grads []float32) {
+		op := snug.Op{
+			Name: "times",
+			Forward: func(c *snug.Call, in ...*snug.Tensor) *snug.Tensor {
+				c.Save("x", in[0])
+				c.Save("y", in[1])
+				return in[0].Mul(in[1])
+			},
+			Remake: func(c *snug.Call) *snug.Tensor {
+				runs++
+				return c.Saved("x").Mul(c.Saved("y"))
+			},
+			Backward: func(c *snug.Call, dy *snug.Tensor) []*snug.Tensor {
+				return []*snug.Tensor{dy.Mul(c.Saved("y")), dy.Mul(c.Saved("x"))}
+			},
+		}
+		d := open(t)
+		if err := d.Train(t.Context(), func(s *snug.Scope) (err error) {
+			in := ramp(s, elements).Track()
+			y := in
+			for range blocks {
+				y = snug.Block(func(y *snug.Tensor) *snug.Tensor { return snug.Apply(&op, in.MulScalar(1.5), y) }, y)
+			}
+			loss := y.Sum()
+			if room {
+				snug.Full(s, 0, snug.Float32, blocks+4, elements).Free()
+			}
+			peak := d.Memory().Stats().Peak.Allocated
+			if err := loss.Backward(); err != nil {
+				return err
+			}
+			if after := d.Memory().Stats().Peak.Allocated; room && after != peak {
+				t.Errorf("the peak rose from %d to %d", peak, after)
+			}
+			grads, err = snug.Download[float32](in.Grad())
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return runs, grads
+	}
+	once, want := run(true)
+	if once != blocks-1 {
+		t.Errorf("%d recipes run %d times", blocks-1, once)
+	}
+	if again, grads := run(false); again <= once || !slices.Equal(grads, want) {
+		t.Errorf("run %d times without room, or other bits", again)
+	}
+}
+
 // With given statistics no gradient passes through them.
 func TestBatchNormEval(t *testing.T) {
 	given := func(x ...*snug.Tensor) *snug.Tensor { return x[0].BatchNorm(x[3], x[4], x[1], x[2], 1e-5, false) }

@@ -142,7 +142,7 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 		defer d.card.Enter()()
 	}
 	s := &Scope{ctx: ctx, dev: d, params: map[*Param]*Tensor{}, cat: memory.Activations}
-	s.rescuer = s.rescue
+	s.rescuer, s.sparing = s.rescue, s.forgetOne
 	if m.offload != nil {
 		s.traffic.ahead = m.offload.ahead
 	}

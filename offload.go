@@ -257,7 +257,7 @@ func (s *Scope) come(st *storage) (on bool, err error) {
 	if on, err := s.traffic.room(st.bytes); !on || err != nil {
 		return on, err
 	}
-	b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: st.category(), Owner: st.at})
+	b, err := st.dev.mem.Alloc(memory.Request{Bytes: st.bytes, Category: st.category(), Owner: st.at, Spare: s.toSpare()})
 	if err != nil {
 		return false, nil // there may be enough when it is used
 	}

@@ -61,6 +61,8 @@ type save struct {
 func (v *save) hold() {
 	if v.from == nil {
 		v.st.hold()
+	} else {
+		v.from.read(1)
 	}
 	v.needs = slices.Clone(v.needs)
 	for i := range v.needs {
@@ -71,6 +73,8 @@ func (v *save) hold() {
 func (v save) drop() {
 	if v.from == nil {
 		v.st.release()
+	} else {
+		v.from.read(-1)
 	}
 	for _, n := range v.needs {
 		n.drop()
@@ -110,7 +114,8 @@ func (t *Tensor) save(name string) save {
 }
 
 // deepest is how many recipes may follow one another; what would be one more keeps its
-// result. Each reading makes them all again: in a chain of n residual blocks n²/2 of them.
+// result. Where there is no room to remember what they give, each reading makes them all
+// again: in a chain of n residual blocks n²/2 of them.
 const deepest = 8
 
 func depth(saved []save) (n int) {
@@ -134,12 +139,16 @@ func (c *Call) Saved(name string) *Tensor {
 
 func (s *Scope) restore(e *entry, v save) *Tensor {
 	if v.from != nil {
+		if t := s.remembered(v.from); t != nil {
+			return t
+		}
 		again := s.entries.new()
 		*again = *v.from
 		again.saved, again.call = v.needs, Call{s: s, e: again}
 		s.push(s.frame.mode)
 		t := again.op.Remake(&again.call)
 		s.pop(t) // what it was made of, again perhaps, is freed
+		s.remember(v.from, t)
 		return t
 	}
 	if s.err == nil && v.st.version != v.version {

@@ -44,6 +44,8 @@ type Scope struct {
 	visited   *route     // the latest of them
 	front     *Param     // the next to be brought ahead
 	rescuer   func() int64
+	remade    []*entry // whose recipes' results are remembered
+	sparing   func() bool
 	torn      bool // a parameter was updated inside
 	launching *launch
 

@@ -110,7 +110,7 @@ func (st *storage) pinned() {
 
 func (s *Scope) block(bytes int64, c memory.Category, at *site) (*memory.Block, error) {
 	s.asked = bytes
-	b, err := s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer})
+	b, err := s.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: c, Owner: at, Rescue: s.rescuer, Spare: s.toSpare()})
 	if err != nil && s.dev.card != nil && s.dev.card.Err() != nil { // a lost device gives no memory, either
 		err = s.dev.card.Err()
 	}

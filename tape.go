@@ -23,6 +23,9 @@ type entry struct {
 	want    bool  // it leads from the loss to something that wants a gradient
 	done    *site
 
+	readers int     // saves of its result, while that is a recipe
+	remade  *Tensor // what the recipe gave
+
 	call Call // of the run under way
 }
 
@@ -114,7 +117,10 @@ func (t *Tensor) Backward(o ...BackwardOption) error {
 	case t.slot.entry != nil && t.slot.entry.done != nil:
 		s.Fail("backward", t.slot.entry.used())
 	}
-	defer func(c memory.Category) { s.cat = c }(s.cat)
+	defer func(c memory.Category) {
+		for s.cat = c; s.forgetOne(); {
+		}
+	}(s.cat)
 	s.cat = memory.Flowing
 	s.now = b.at
 	if seed := s.result(t.dtype, t.shape); s.err == nil {

@@ -14,12 +14,16 @@ type Owner interface {
 // Request asks for Bytes on Queue; 0 bytes take the smallest block, too. Owner may be
 // nil. Rescue is the last resort before the error: it may free blocks of this pool and
 // returns how many bytes that was; it is called once at most and without a lock held.
+// Spare frees something that its owner would rather keep, if there is anything: it is
+// called, without a lock held, before the request would raise the peak or have the device
+// give more.
 type Request struct {
 	Bytes    int64
 	Queue    int
 	Category Category
 	Owner    Owner
 	Rescue   func() int64
+	Spare    func() bool
 }
 
 // Block is allocated memory; its owner frees it once. A Block is never handed out

@@ -120,6 +120,8 @@ func (p *Pool) Alloc(r Request) (*Block, error) {
 	if r.Bytes < 0 {
 		panic("memory: negative request")
 	}
+	for r.Spare != nil && p.strains(r) && r.Spare() {
+	}
 	b, err := p.alloc(r, true)
 	if b == nil && r.Rescue != nil && err != ErrClosed && err != errInjected {
 		if n := r.Rescue(); n > 0 {
@@ -131,6 +133,15 @@ func (p *Pool) Alloc(r Request) (*Block, error) {
 		return b, err
 	}
 	return nil, p.outOfMemory(r, err)
+}
+
+// strains reports whether r would raise the peak or have the device give more.
+func (p *Pool) strains(r Request) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	size := rounded(r.Bytes)
+	in := p.class(r.Queue, size <= smallMax)
+	return p.stats.Allocated+size > p.stats.Peak.Allocated || in.index(size, 0, 0) == len(in.free)
 }
 
 var errInjected = errors.New("injected")

@@ -95,6 +95,41 @@ func TestPeak(t *testing.T) {
 }
 
 // Addresses get memory where that takes least, and free memory on both sides is used.
+// What can be spared goes before a request raises the peak or the device gives more, and
+// no sooner.
+func TestSpare(t *testing.T) {
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib})
+	a, b, c := alloc(t, p, 8*mib), alloc(t, p, 8*mib), alloc(t, p, 8*mib)
+	p.Free(a)
+	p.Free(c) // 8 MiB are free on either side of b
+	spare := []*memory.Block{alloc(t, p, 2*mib), alloc(t, p, 2*mib)}
+	get := func(bytes int64) {
+		t.Helper()
+		if _, err := p.Alloc(memory.Request{Bytes: bytes, Spare: func() bool {
+			if len(spare) == 0 {
+				return false
+			}
+			p.Free(spare[0])
+			spare = spare[1:]
+			return true
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := p.Stats()
+	for i, step := range []struct{ bytes, left int64 }{{8 * mib, 2}, {6 * mib, 1}, {2 * mib, 0}} {
+		get(step.bytes)
+		if s := p.Stats(); int64(len(spare)) != step.left || s.Peak.Allocated != before.Peak.Allocated || s.Reserved != before.Reserved {
+			t.Errorf("step %d: %d kept, peak %d of %d, reserved %d of %d", i, len(spare), s.Peak.Allocated, before.Peak.Allocated, s.Reserved, before.Reserved)
+		}
+	}
+	p.Free(b)
+	spare = []*memory.Block{alloc(t, p, 2*mib)}
+	if get(16 * mib); len(spare) != 0 || p.Stats().Peak.Allocated == before.Peak.Allocated {
+		t.Error("the peak rose with something to spare, or did not")
+	}
+}
+
 func TestGrowable(t *testing.T) {
 	pool := func() *memory.Pool {
 		return memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib, Growable: true})
