@@ -1,6 +1,7 @@
 package kern
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/snug-ml/snug/internal/host/par"
@@ -25,7 +26,12 @@ type winoKernels struct {
 	weightsBack func(n int, src []float32, width, frequency int, dst []float32)
 }
 
-const frequencies = 16
+const (
+	frequencies = 16
+	fewTiles    = 32        // of a block, at least
+	winoBlock   = 256 << 10 // values and sums of a block, if not of few tiles
+	fewRows     = 128       // channels of a part, at least, for which pixels are transformed anew
+)
 
 // mostTransformed is how many weights are transformed at a time, if one panel's are not more: with 16 numbers for 9, all of
 // a layer of many channels would take more memory than its images. Pixels are then transformed anew for each part, which is
@@ -53,16 +59,20 @@ type winoTiles struct {
 }
 
 func newWinoTiles(n, groups, channels, h, w, oh, ow, ph, pw int) winoTiles {
-	t := winoTiles{n: n, groups: groups, channels: channels, h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + 1) / 2, tw: (ow + 1) / 2}
-	// Enough tiles for the weights to be read seldom, few enough for them to stay in the second-level cache.
-	want := min(256, max(64, 32768/channels))
-	whole := 32 / gcd(32, t.tw) // lines that leave no lane of a kernel's tiles free
-	t.lines = max(1, want/(whole*t.tw)) * whole
-	t.lines = min(t.lines, max(1, (2*want)/t.tw))
-	t.lines = min(t.lines, t.n*t.th)
-	t.blocks = (t.n*t.th + t.lines - 1) / t.lines
-	t.pitch = (t.lines*t.tw+31)/32*32 + 16 // lines of the cache that are neighbours for neighbouring channels
-	return t
+	return winoTiles{n: n, groups: groups, channels: channels, h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + 1) / 2, tw: (ow + 1) / 2}
+}
+
+// cut makes blocks of about so many tiles: of as many lines as leave the fewest lanes of a kernel's tiles free.
+func (t *winoTiles) cut(want int) {
+	all, least := t.n*t.th, math.MaxInt
+	lanes := func(lines int) int { return (lines*t.tw + 31) / 32 }
+	for l := 1; l <= all && (l == 1 || l*t.tw <= want); l++ {
+		if n := all/l*lanes(l) + lanes(all%l); n <= least {
+			t.lines, least = l, n
+		}
+	}
+	t.blocks = (all + t.lines - 1) / t.lines
+	t.pitch = lanes(t.lines)*32 + 16 // lines of the cache that are neighbours for neighbouring channels
 }
 
 // values is how many a block of some channels takes.
@@ -131,6 +141,8 @@ func (c *winoConv) share(threads int, a *arena) {
 	c.most = max(1, min(c.panels, mostTransformed/(c.groups*frequencies*c.channels*rows)))
 	c.width = min(c.out, c.most*rows)
 	c.packed = take[float32](a, c.groups*frequencies*c.width*c.channels)
+	// Enough tiles for the weights to be read seldom, few enough for what is made of them to stay in the second-level cache.
+	c.cut(max(fewTiles, winoBlock/(frequencies*(c.channels+c.width))-16))
 	c.off = take[int32](a, c.channels)
 	for i := range c.off {
 		c.off[i] = int32(i * c.pitch)
@@ -142,10 +154,13 @@ func (c *winoConv) share(threads int, a *arena) {
 	tasks := c.blocks * c.groups
 	c.parts = 1
 	if tasks < threads {
-		c.parts = min((threads+tasks-1)/tasks, c.panels)
+		c.parts = min((threads+tasks-1)/tasks, c.most)
+	}
+	if tasks < 4*threads && threads > 1 { // or one would wait for another
+		c.parts = max(c.parts, min((4*threads+tasks-1)/tasks, c.width/fewRows))
 	}
 	for range min(threads, tasks*c.parts) {
-		c.slots = append(c.slots, winoSlot{take[float32](a, c.values(c.channels)), take[float32](a, c.values(rows))})
+		c.slots = append(c.slots, winoSlot{take[float32](a, c.values(c.channels)), take[float32](a, c.values(c.width))})
 	}
 }
 
@@ -195,31 +210,33 @@ func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values)
 	tiles := c.tiles[:((l1-l0)*c.tw+31)/32]
 	first, _ := c.panel(p0)
-	for p := p0 + part*(p1-p0)/c.parts; p < p0+(part+1)*(p1-p0)/c.parts; p++ {
-		r0, r1 := c.panel(p)
-		rows := r1 - r0
-		from, to := c.channels*c.pitch+16, rows*c.pitch+16
-		for f := range frequencies {
+	p0, p1 = p0+part*(p1-p0)/c.parts, p0+(part+1)*(p1-p0)/c.parts
+	c0, _ := c.panel(p0)
+	_, c1 := c.panel(p1 - 1)
+	from, to := c.channels*c.pitch+16, (c1-c0)*c.pitch+16
+	for f := range frequencies { // its values stay in the cache
+		for p := p0; p < p1; p++ {
+			r0, r1 := c.panel(p)
 			w := c.weights(group, f, r0-first)
 			for k := 0; k < c.channels; k += convBlock {
 				k1 := min(k+convBlock, c.channels)
-				kernels.tiles(rows, w[k*rows:], slot.values[f*from:], c.off[k:k1], slot.sums[f*to:], c.pitch, tiles, k > 0)
+				kernels.tiles(r1-r0, w[k*(r1-r0):], slot.values[f*from:], c.off[k:k1], slot.sums[f*to+(r0-c0)*c.pitch:], c.pitch, tiles, k > 0)
 			}
 		}
-		var b []float32
-		if bias != nil {
-			b = bias[group*c.out+r0:]
+	}
+	var b []float32
+	if bias != nil {
+		b = bias[group*c.out+c0:]
+	}
+	for l := l0; l < l1; l++ {
+		n, line := l/c.th, l%c.th*2
+		dst := y[(((n*c.groups+group)*c.out+c0)*c.oh+line)*c.ow:]
+		second := c.ow
+		if line+1 == c.oh {
+			second = 0
 		}
-		for l := l0; l < l1; l++ {
-			n, line := l/c.th, l%c.th*2
-			dst := y[(((n*c.groups+group)*c.out+r0)*c.oh+line)*c.ow:]
-			second := c.ow
-			if line+1 == c.oh {
-				second = 0
-			}
-			for q := 0; q < c.tw; q += 16 {
-				kernels.wino.output(rows, slot.sums[(l-l0)*c.tw+q:], c.pitch, to, b, dst[2*q:], c.oh*c.ow, second, min(32, c.ow-2*q))
-			}
+		for q := 0; q < c.tw; q += 16 {
+			kernels.wino.output(c1-c0, slot.sums[(l-l0)*c.tw+q:], c.pitch, to, b, dst[2*q:], c.oh*c.ow, second, min(32, c.ow-2*q))
 		}
 	}
 }

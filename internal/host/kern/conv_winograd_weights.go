@@ -27,6 +27,7 @@ type winoWeightSlot struct{ values, gradients, lines []float32 }
 // newWinoWeights is for one run or, if once is false, for several that add up.
 func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
 	c := &winoWeights{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
+	c.cut(2 * fewTiles)
 	c.vectors, c.width, c.panels = convKernelsOf[float32]().panels(c.out)
 	c.inParts, c.outParts = 1, 1
 	if need := (threads + c.groups - 1) / c.groups; c.channels >= 4*need || c.panels < need {
