@@ -141,7 +141,8 @@ func (p *Pool) strains(r Request) bool {
 	defer p.mu.Unlock()
 	size := rounded(r.Bytes)
 	in := p.class(r.Queue, size <= smallMax)
-	return p.stats.Allocated+size > p.stats.Peak.Allocated || in.index(size, 0, 0) == len(in.free)
+	fits := in.index(size, 0, 0) < len(in.free) || p.mover != nil && p.stats.Cached() >= size
+	return p.stats.Allocated+size > p.stats.Peak.Allocated || !fits
 }
 
 var errInjected = errors.New("injected")
