@@ -12,21 +12,23 @@ type uses struct {
 	places      int
 }
 
-func (u *uses) words() []uint64 {
-	w := append(indexWords(u.index), uint64(u.index.Len()), uint64(u.k), uint64(u.n), uint64(u.inner), 0)
+func (u *uses) words() words {
+	w := indexWords(u.index)
+	for _, n := range [...]int{u.index.Len(), u.k, u.n, u.inner, 0} {
+		w.add(uint64(n))
+	}
 	if u.each {
-		w[len(w)-1] = 1
+		w.w[w.n-1] = 1
 	}
 	return w
 }
 
 // indexWords are the words of struct Index.
-func indexWords(a *driver.Array) []uint64 {
-	w := []uint64{address(a.Data), 0}
+func indexWords(a *driver.Array) words {
 	if a.Type == driver.Int64 {
-		w[1] = 1
+		return newWords(address(a.Data), 1)
 	}
-	return w
+	return newWords(address(a.Data), 0)
 }
 
 // scatterSpace is for two orders of count uses, and counts of digits for each block of them.

@@ -21,9 +21,10 @@ func runSoftmax(a *driver.Args, kernel string, logs bool) {
 	}
 	count := out.Len() / n
 	kind, grid, block := teams(count, n, inner)
-	params := []any{count, n, inner, logs}
+	var room [2]*driver.Array
+	in := room[:0]
 	for i := range a.In {
-		params = append(params, &a.In[i])
+		in = append(in, &a.In[i])
 	}
-	launch(a, "softmax", kernel+kind+suffixes[out.Type], grid, block, 0, append(params, out)...)
+	launch(a, "softmax", kernel+kind+suffixes[out.Type], grid, block, 0, count, n, inner, logs, in, out)
 }
