@@ -1,10 +1,10 @@
 #pragma once
 #include "calls.h"
-#include <dlfcn.h>
 
 // cuBLAS, of any major version from 11 on: what is called has not changed since.
 typedef struct {
   void *library, *handle;
+  char version[300];
   int (*destroy)(void *);
   int (*workspace)(void *, void *, size_t); // from 11.2 on
   int (*gemm)(void *, int opA, int opB, int m, int n, int k, const void *alpha, const void *a, int typeA, int lda,
@@ -24,6 +24,7 @@ static inline const char *snug_blas_open(CUcontext ctx, CUstream s, const char *
   *(void **)&b->destroy = dlsym(b->library, "cublasDestroy_v2");
   *(void **)&b->workspace = dlsym(b->library, "cublasSetWorkspace_v2");
   *(void **)&b->gemm = dlsym(b->library, "cublasGemmStridedBatchedEx");
+  snug_version((snug_property)dlsym(b->library, "cublasGetProperty"), b->version, sizeof b->version);
   if (!create || !stream || !mode || !b->destroy || !b->gemm) return "dlsym";
   if ((*status = enter(ctx))) return "cuCtxSetCurrent";
   if ((*status = create(&b->handle))) return "cublasCreate";

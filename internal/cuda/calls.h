@@ -1,4 +1,7 @@
 #pragma once
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // for dladdr
+#endif
 #include <cuda.h>
 #ifndef SNUG_CUDA_H
 #error "this is a toolkit's cuda.h: eval \"$(go run github.com/snug-ml/snug/cmd/snug cuda env)\" comes first"
@@ -11,6 +14,21 @@ static inline CUresult enter(CUcontext ctx) {
   CUresult err = cuCtxGetCurrent(&now);
   return err || now == ctx ? err : cuCtxSetCurrent(ctx);
 }
+// snug_version says which version of a library property is of, and where that lies.
+#include <dlfcn.h>
+#include <stdio.h>
+typedef int (*snug_property)(int which, int *value);
+static inline void snug_version(snug_property property, char *text, size_t n) {
+  int v[3];
+  Dl_info at;
+  *text = 0;
+  if (!property) return;
+  for (int i = 0; i < 3; i++)
+    if (property(i, &v[i])) return;
+  int used = snprintf(text, n, "%d.%d.%d", v[0], v[1], v[2]);
+  if (dladdr((void *)property, &at) && at.dli_fname) snprintf(text + used, n - used, ", %s", at.dli_fname);
+}
+
 #define DO(call)                  \
   do {                            \
     CUresult err = call;          \

@@ -66,11 +66,18 @@ const compute32, computeTF32, compute64 = 68, 77, 70
 func (b *blas) String() string {
 	switch {
 	case b.found != "":
-		return "cuBLAS: " + b.found
+		return describe("cuBLAS", b.found, C.GoString(&b.lib.version[0]))
 	case b.tried != nil:
 		return "no cuBLAS: " + strings.Join(b.tried, "; ")
 	}
 	return "no cuBLAS: none of " + strings.Join(blasNames, ", ") + " loads"
+}
+
+func describe(library, name, version string) string {
+	if version == "" { // it does not say
+		return library + ": " + name
+	}
+	return library + " " + version
 }
 
 // Libraries says who computes large products and convolutions.

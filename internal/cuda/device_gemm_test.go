@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,6 +18,16 @@ func (g *agreement) library(i int) *Device {
 		g.t.Skip(has)
 	}
 	return d
+}
+
+// A library says its version and where it lies; without one stands what was tried.
+func TestLibraries(t *testing.T) {
+	for i, got := range openDevice(t).Libraries() {
+		name := []string{"cuBLAS", "cuDNN"}[i]
+		if !regexp.MustCompile(`^(no ` + name + `: .*lib|` + name + ` \d+\.\d+\.\d+, /)`).MatchString(got) {
+			t.Errorf("%q", got)
+		}
+	}
 }
 
 // Products that cuBLAS computes agree with the host's, in every layout that it is given.

@@ -1,6 +1,5 @@
 #pragma once
 #include "calls.h"
-#include <dlfcn.h>
 
 // cuDNN's convolutions, of any major version from 8 on: what is called has not changed
 // since. D makes its functions' types.
@@ -29,6 +28,7 @@
 
 typedef struct {
   void *handle, *x, *w, *y, *conv; // descriptors
+  char version[300];
 #define FIELD(name, args) int(*name) args;
   DNN(FIELD)
 #undef FIELD
@@ -43,6 +43,7 @@ static inline const char *snug_dnn_open(CUcontext ctx, CUstream s, const char *p
   if (!(*(void **)&d->name = dlsym(library, "cudnn" #name))) return "dlsym of cudnn" #name;
   DNN(FIND)
 #undef FIND
+  snug_version((snug_property)dlsym(library, "cudnnGetProperty"), d->version, sizeof d->version);
   if ((*status = enter(ctx))) return "cuCtxSetCurrent";
   if ((*status = d->Create(&d->handle))) return "cudnnCreate";
   if ((*status = d->SetStream(d->handle, s))) return "cudnnSetStream";

@@ -8,7 +8,9 @@ import (
 )
 
 // Looked says what a device needs, where that was looked for, and what was found.
-func Looked() []string { return []string{build(), library(), kernelModule()} }
+func Looked() []string {
+	return append([]string{build(), library(), kernelModule()}, libraries()...)
+}
 
 func looked() string { return strings.Join(Looked(), "; ") }
 

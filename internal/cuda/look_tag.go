@@ -19,6 +19,19 @@ func build() string {
 	return fmt.Sprintf("this build has the CUDA backend, and found a driver for CUDA %d.%d", v/1000, v%1000/10)
 }
 
+// libraries are what the first card has for large products and convolutions.
+func libraries() []string {
+	if n, _ := cu.NumDevices(); n == 0 {
+		return nil
+	}
+	d, err := Open(0)
+	if err != nil {
+		return []string{"cuBLAS and cuDNN: " + err.Error()}
+	}
+	defer d.Close()
+	return d.(*Device).Libraries()
+}
+
 // Cards describes all devices, a line each.
 func Cards() (lines []string) {
 	n, _ := cu.NumDevices()

@@ -13,5 +13,7 @@ func Open(int) (driver.Device, error) {
 	return nil, fmt.Errorf("no CUDA device: %s", looked())
 }
 
+func libraries() []string { return nil }
+
 // Cards are none.
 func Cards() []string { return nil }

@@ -28,6 +28,10 @@ API cublasDestroy_v2(Handle *h) {
   delete h;
   return Success;
 }
+API cublasGetProperty(int which, int *v) {
+  const int version[] = {12, 4, 0};
+  return *v = version[which], 0;
+}
 API cublasGetVersion_v2(Handle *, int *v) {
   *v = 120000;
   return Success;
