@@ -24,7 +24,7 @@ const window = 64 // characters that the model sees
 func main() { run.Main(train) }
 
 func train(ctx context.Context, args []string, out io.Writer) error {
-	flags := run.Flags{Epochs: 2, Batch: 8}
+	flags := run.Flags{Epochs: 2, Batch: 8, MomentTypes: []string{"bfloat16", "uint8"}, LargeHead: true}
 	fs := flag.NewFlagSet("gpt", flag.ContinueOnError)
 	flags.Register(fs)
 	path := fs.String("text", "", "`file` to learn from, in UTF-8; a generated story without one")
@@ -96,6 +96,9 @@ func learn(ctx context.Context, dev *snug.Device, out io.Writer, f run.Flags, co
 	r.model = models.NewGPT(models.GPTConfig{
 		Vocabulary: corpus.Spec().Classes, Context: window, Width: 128, Heads: 4, Layers: 4, Dropout: 0.1,
 	})
+	if err := f.Place(dev, r.model); err != nil {
+		return err
+	}
 	if err := nn.Init(ctx, dev, r.model, r.rng); err != nil {
 		return err
 	}
@@ -105,7 +108,9 @@ func learn(ctx context.Context, dev *snug.Device, out io.Writer, f run.Flags, co
 	}
 	defer nn.Close(r.loss)
 
-	adam, err := optim.NewAdamW(nn.Params(r.model), optim.AdamWConfig{LR: 2e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1})
+	adam, err := optim.NewAdamW(nn.Params(r.model), optim.AdamWConfig{
+		LR: 2e-3, Beta1: 0.9, Beta2: 0.95, Eps: 1e-8, WeightDecay: 0.1, StateDType: f.StateDType(),
+	})
 	if err != nil {
 		return err
 	}
@@ -197,7 +202,7 @@ func (r *trainer) step(ctx context.Context, batch data.Batch) error {
 	for micro, last := range batch.Split(r.Micro()) {
 		err := r.dev.Train(ctx, func(s *snug.Scope) error {
 			x, y := micro.In(s)
-			loss := nn.CrossEntropy(r.model.Forward(x), y)
+			loss := r.cost(x, y)
 			n := float64(micro.Len())
 			r.loss.Add(loss, n)
 			var err error
@@ -213,6 +218,14 @@ func (r *trainer) step(ctx context.Context, batch data.Batch) error {
 	}
 	_, err := r.steps.Step()
 	return err
+}
+
+// cost is the loss of a micro-batch; chunked, without all its logits in memory.
+func (r *trainer) cost(x, y *snug.Tensor) *snug.Tensor {
+	if r.ChunkedHead {
+		return r.model.Loss(x, y)
+	}
+	return nn.CrossEntropy(r.model.Forward(x), y)
 }
 
 // predict runs one step on a device without values, and tells what memory it needs.

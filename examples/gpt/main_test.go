@@ -138,3 +138,16 @@ func TestDraw(t *testing.T) {
 		t.Errorf("%v, about 750, 0 and 2250 wanted", count)
 	}
 }
+
+// Every way has its row, the head's chunks too, and none is without effect.
+func TestCompare(t *testing.T) {
+	var b bytes.Buffer
+	if err := train(t.Context(), []string{"-compare", "-batch", "4", "-device", testdevice.Dry}, &b); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(strings.ReplaceAll(b.String(), "\n ", " "), "result\n")
+	lines := strings.Split(strings.TrimSpace(table), "\n")
+	if len(lines) != 17 || !strings.Contains(table, "\n-moments uint8 ") || !strings.Contains(table, "\n-chunked-head ") || strings.Count(table, "no values") != 17 {
+		t.Errorf("%d lines:\n%s", len(lines), b.String())
+	}
+}

@@ -17,7 +17,7 @@ import (
 func main() { run.Main(train) }
 
 func train(ctx context.Context, args []string, out io.Writer) error {
-	flags, what := run.Flags{Epochs: 6, Batch: 128}, classify.Data{}
+	flags, what := run.Flags{Epochs: 6, Batch: 128, MomentTypes: []string{"bfloat16"}}, classify.Data{}
 	fs := flag.NewFlagSet("mlp", flag.ContinueOnError)
 	flags.Register(fs)
 	what.Register(fs)

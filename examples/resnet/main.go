@@ -18,7 +18,7 @@ import (
 func main() { run.Main(train) }
 
 func train(ctx context.Context, args []string, out io.Writer) error {
-	flags, what := run.Flags{Epochs: 3, Batch: 64}, classify.Data{}
+	flags, what := run.Flags{Epochs: 3, Batch: 64, MomentTypes: []string{"bfloat16"}}, classify.Data{}
 	fs := flag.NewFlagSet("resnet", flag.ContinueOnError)
 	flags.Register(fs)
 	what.Register(fs)

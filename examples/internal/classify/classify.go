@@ -50,6 +50,9 @@ type result struct {
 func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 	// A model is made on the host; Init puts its parameters on the device.
 	rng := snug.NewRand(t.Seed)
+	if err := t.Place(dev, t.Model); err != nil {
+		return err
+	}
 	if err := nn.Init(ctx, dev, t.Model, rng); err != nil {
 		return err
 	}
@@ -64,6 +67,7 @@ func Run(ctx context.Context, dev *snug.Device, out io.Writer, t Task) error {
 
 	// The optimizer changes the parameters. The window around it adds up micro-batches
 	// and follows the schedule.
+	t.SGD.StateDType = t.StateDType()
 	sgd, err := optim.NewSGD(nn.Params(t.Model), t.SGD)
 	if err != nil {
 		return err

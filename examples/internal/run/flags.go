@@ -24,6 +24,10 @@ type Flags struct {
 	Threads    int
 	Compare    bool
 	Savers
+
+	// What the example's optimizer and model can do, set before Register.
+	MomentTypes []string // beside float32
+	LargeHead   bool     // there is a -chunked-head
 }
 
 // Register declares the flags with the values in f as defaults.
@@ -36,7 +40,7 @@ func (f *Flags) Register(fs *flag.FlagSet) {
 	fs.Var(&f.Limit, "limit", "the most `memory` of the device, such as 512MiB; 0: the device's own limit")
 	fs.IntVar(&f.Threads, "threads", f.Threads, "that an operation uses; 0: one a processor")
 	fs.BoolVar(&f.Compare, "compare", f.Compare, "train some steps plain and with each saver, and show what each needs")
-	f.register(fs)
+	f.registerSavers(fs)
 }
 
 // UsageError is a mistake in the command line.
@@ -67,7 +71,7 @@ func (f *Flags) Parse(fs *flag.FlagSet, args []string, out io.Writer) error {
 			return &UsageError{fmt.Sprintf("-%s is %d, %d or more wanted", n.name, n.value, n.min)}
 		}
 	}
-	if err := f.check(); err != nil {
+	if err := f.checkSavers(); err != nil {
 		return err
 	}
 	if f.Accumulate > f.Batch {

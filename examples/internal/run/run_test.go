@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -39,14 +40,14 @@ func TestExitCodeAndMessage(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	parse := func(args ...string) (Flags, string, error) {
-		f, out := Flags{Epochs: 2, Batch: 8}, &bytes.Buffer{}
+		f, out := Flags{Epochs: 2, Batch: 8, MomentTypes: []string{"uint8"}, LargeHead: true}, &bytes.Buffer{}
 		fs := flag.NewFlagSet("example", flag.ContinueOnError)
 		f.Register(fs)
 		err := f.Parse(fs, args, out)
 		return f, out.String(), err
 	}
 	f, _, err := parse("-batch", "10", "-accumulate", "4", "-limit", "1.5MiB", "-device", testdevice.Dry)
-	if want := (Flags{Device: testdevice.Dry, Epochs: 2, Batch: 10, Accumulate: 4, Seed: 1, Limit: 3 << 19}); err != nil || f != want {
+	if want := (Flags{Device: testdevice.Dry, Epochs: 2, Batch: 10, Accumulate: 4, Seed: 1, Limit: 3 << 19, MomentTypes: f.MomentTypes, LargeHead: true}); err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("%+v, %v; want %+v", f, err, want)
 	}
 	if f.Micro() != 3 || !f.Dry() {
@@ -63,6 +64,11 @@ func TestParse(t *testing.T) {
 		{"-limit NaN", "such as 512MiB"},
 		{"-limit -1GiB", "such as 512MiB"},
 		{"-limit 1e30", "such as 512MiB"},
+		{"-checkpoint -1", "-checkpoint is -1, 0 or more wanted"},
+		{"-keep 1MiB", "-keep is for what -checkpoint recomputes"},
+		{"-offload-to /tmp", "-offload-to is where -offload moves to"},
+		{"-autocast int8", "-autocast int8: bfloat16 or float16 wanted"},
+		{"-moments bfloat16", "-moments bfloat16: uint8 wanted"},
 		{"more", `unexpected argument "more"`},
 	} {
 		_, out, err := parse(strings.Fields(c.args)...)
