@@ -54,7 +54,7 @@ func (n *dnn) close(d *Device) {
 func (n *dnn) String() string {
 	switch {
 	case n.found != "":
-		return describe("cuDNN", n.found, C.GoString(&n.lib.version[0]))
+		return libraryText("cuDNN", n.found, C.GoString(&n.lib.version[0]))
 	case n.tried != nil:
 		return "no cuDNN: " + strings.Join(n.tried, "; ")
 	}

@@ -66,14 +66,14 @@ const compute32, computeTF32, compute64 = 68, 77, 70
 func (b *blas) String() string {
 	switch {
 	case b.found != "":
-		return describe("cuBLAS", b.found, C.GoString(&b.lib.version[0]))
+		return libraryText("cuBLAS", b.found, C.GoString(&b.lib.version[0]))
 	case b.tried != nil:
 		return "no cuBLAS: " + strings.Join(b.tried, "; ")
 	}
 	return "no cuBLAS: none of " + strings.Join(blasNames, ", ") + " loads"
 }
 
-func describe(library, name, version string) string {
+func libraryText(library, name, version string) string {
 	if version == "" { // it does not say
 		return library + ": " + name
 	}
