@@ -6798,6 +6798,834 @@ done:
 	VZEROUPPER
 	RET
 
+// func decodeSigned8(n int, dst *float32, src *uint8, scales *float32, tables *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
+TEXT ·decodeSigned8(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), CX
+	MOVQ dst+8(FP), DI
+	MOVQ src+16(FP), SI
+	MOVQ scales+24(FP), R8
+	MOVQ tables+32(FP), R9
+	CMPQ ·level+0(SB), $0x02
+	JGE  wide
+
+block:
+	VMOVUPS      vec00000080<>+0(SB), Y0
+	VBROADCASTSS 448(R9), Y1
+	VBROADCASTSS (R8), Y2
+	XORQ         AX, AX
+
+loop:
+	VPMOVZXBD    (SI)(AX*1), Y3
+	VPMOVZXBD    8(SI)(AX*1), Y4
+	VPSUBD       Y3, Y0, Y3
+	VPSUBD       Y4, Y0, Y4
+	VPABSD       Y3, Y5
+	VPABSD       Y4, Y6
+	VCVTDQ2PS    Y5, Y5
+	VCVTDQ2PS    Y6, Y6
+	VMOVUPS      vec40000000<>+0(SB), Y7
+	VFNMADD213PS vec43808000<>+0(SB), Y5, Y7
+	VMOVUPS      vec40000000<>+0(SB), Y5
+	VFNMADD213PS vec43808000<>+0(SB), Y6, Y5
+	VPSRLD       $0x17, Y7, Y6
+	VPSRLD       $0x17, Y5, Y8
+	VPERMPS      (R9), Y6, Y9
+	VPERMPS      (R9), Y8, Y10
+	VFMADD231PS  Y1, Y7, Y9
+	VFMADD231PS  Y1, Y5, Y10
+	VPERMPS      64(R9), Y6, Y5
+	VPERMPS      64(R9), Y8, Y7
+	VPERMPS      128(R9), Y6, Y6
+	VPERMPS      128(R9), Y8, Y8
+	VMULPS       Y6, Y9, Y6
+	VMULPS       Y8, Y10, Y8
+	VFMADD231PS  Y5, Y9, Y6
+	VFMADD231PS  Y7, Y10, Y8
+	VANDPS       vec80000000<>+0(SB), Y3, Y3
+	VANDPS       vec80000000<>+0(SB), Y4, Y4
+	VXORPS       Y3, Y6, Y3
+	VXORPS       Y4, Y8, Y4
+	VMULPS       Y2, Y3, Y3
+	VMULPS       Y2, Y4, Y4
+	VMOVUPS      Y3, (DI)(AX*4)
+	VMOVUPS      Y4, 32(DI)(AX*4)
+	ADDQ         $0x10, AX
+	CMPQ         AX, $0x00000100
+	JL           loop
+	ADDQ         $0x00000400, DI
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          block
+	VZEROUPPER
+	RET
+
+wide:
+wide_block:
+	VBROADCASTSS vec00000080<>+0(SB), Z0
+	VMOVUPS      (R9), Z1
+	VMOVUPS      64(R9), Z2
+	VMOVUPS      128(R9), Z3
+	XORQ         AX, AX
+
+wide_loop:
+	VPMOVZXBD         (SI)(AX*1), Z4
+	VPMOVZXBD         16(SI)(AX*1), Z5
+	VPSUBD            Z4, Z0, Z4
+	VPSUBD            Z5, Z0, Z5
+	VPABSD            Z4, Z6
+	VPABSD            Z5, Z7
+	VCVTDQ2PS         Z6, Z6
+	VCVTDQ2PS         Z7, Z7
+	VBROADCASTSS      vec40000000<>+0(SB), Z8
+	VFNMADD213PS.BCST vec43808000<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec40000000<>+0(SB), Z6
+	VFNMADD213PS.BCST vec43808000<>+0(SB), Z7, Z6
+	VPSRLD            $0x17, Z8, Z7
+	VPSRLD            $0x17, Z6, Z9
+	VPERMPS           Z1, Z7, Z10
+	VPERMPS           Z1, Z9, Z11
+	VFMADD231PS.BCST  448(R9), Z8, Z10
+	VFMADD231PS.BCST  448(R9), Z6, Z11
+	VPERMPS           Z2, Z7, Z6
+	VPERMPS           Z2, Z9, Z8
+	VPERMPS           Z3, Z7, Z7
+	VPERMPS           Z3, Z9, Z9
+	VMULPS            Z7, Z10, Z7
+	VMULPS            Z9, Z11, Z9
+	VFMADD231PS       Z6, Z10, Z7
+	VFMADD231PS       Z8, Z11, Z9
+	VANDPS.BCST       vec80000000<>+0(SB), Z4, Z4
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z5
+	VXORPS            Z4, Z7, Z4
+	VXORPS            Z5, Z9, Z5
+	VMULPS.BCST       (R8), Z4, Z4
+	VMULPS.BCST       (R8), Z5, Z5
+	VMOVUPS           Z4, (DI)(AX*4)
+	VMOVUPS           Z5, 64(DI)(AX*4)
+	ADDQ              $0x20, AX
+	CMPQ              AX, $0x00000100
+	JL                wide_loop
+	ADDQ              $0x00000400, DI
+	ADDQ              $0x00000100, SI
+	ADDQ              $0x04, R8
+	DECQ              CX
+	JNE               wide_block
+	VZEROUPPER
+	RET
+
+DATA vec00000080<>+0(SB)/4, $0x00000080
+DATA vec00000080<>+4(SB)/4, $0x00000080
+DATA vec00000080<>+8(SB)/4, $0x00000080
+DATA vec00000080<>+12(SB)/4, $0x00000080
+DATA vec00000080<>+16(SB)/4, $0x00000080
+DATA vec00000080<>+20(SB)/4, $0x00000080
+DATA vec00000080<>+24(SB)/4, $0x00000080
+DATA vec00000080<>+28(SB)/4, $0x00000080
+GLOBL vec00000080<>(SB), RODATA|NOPTR, $32
+
+DATA vec43808000<>+0(SB)/4, $0x43808000
+DATA vec43808000<>+4(SB)/4, $0x43808000
+DATA vec43808000<>+8(SB)/4, $0x43808000
+DATA vec43808000<>+12(SB)/4, $0x43808000
+DATA vec43808000<>+16(SB)/4, $0x43808000
+DATA vec43808000<>+20(SB)/4, $0x43808000
+DATA vec43808000<>+24(SB)/4, $0x43808000
+DATA vec43808000<>+28(SB)/4, $0x43808000
+GLOBL vec43808000<>(SB), RODATA|NOPTR, $32
+
+// func decodeUnsigned8(n int, dst *float32, src *uint8, scales *float32, tables *float32)
+// Requires: AVX, AVX2, AVX512F, FMA3
+TEXT ·decodeUnsigned8(SB), NOSPLIT, $0-40
+	MOVQ n+0(FP), CX
+	MOVQ dst+8(FP), DI
+	MOVQ src+16(FP), SI
+	MOVQ scales+24(FP), R8
+	MOVQ tables+32(FP), R9
+	CMPQ ·level+0(SB), $0x02
+	JGE  wide
+
+block:
+	VBROADCASTSS 448(R9), Y0
+	VBROADCASTSS (R8), Y1
+	XORQ         AX, AX
+
+loop:
+	VPMOVZXBD   (SI)(AX*1), Y2
+	VPMOVZXBD   8(SI)(AX*1), Y3
+	VPADDD      vec00000001<>+0(SB), Y2, Y2
+	VPADDD      vec00000001<>+0(SB), Y3, Y3
+	VCVTDQ2PS   Y2, Y2
+	VCVTDQ2PS   Y3, Y3
+	VPSRLD      $0x17, Y2, Y4
+	VPSRLD      $0x17, Y3, Y5
+	VPERMPS     (R9), Y4, Y6
+	VPERMPS     (R9), Y5, Y7
+	VFMADD231PS Y0, Y2, Y6
+	VFMADD231PS Y0, Y3, Y7
+	VPERMPS     64(R9), Y4, Y3
+	VPERMPS     64(R9), Y5, Y2
+	VPERMPS     128(R9), Y4, Y4
+	VPERMPS     128(R9), Y5, Y5
+	VMULPS      Y4, Y6, Y4
+	VMULPS      Y5, Y7, Y5
+	VFMADD231PS Y3, Y6, Y4
+	VFMADD231PS Y2, Y7, Y5
+	VMULPS      Y1, Y4, Y4
+	VMULPS      Y1, Y5, Y5
+	VMOVUPS     Y4, (DI)(AX*4)
+	VMOVUPS     Y5, 32(DI)(AX*4)
+	ADDQ        $0x10, AX
+	CMPQ        AX, $0x00000100
+	JL          loop
+	ADDQ        $0x00000400, DI
+	ADDQ        $0x00000100, SI
+	ADDQ        $0x04, R8
+	DECQ        CX
+	JNE         block
+	VZEROUPPER
+	RET
+
+wide:
+wide_block:
+	VMOVUPS (R9), Z0
+	VMOVUPS 64(R9), Z1
+	VMOVUPS 128(R9), Z2
+	XORQ    AX, AX
+
+wide_loop:
+	VPMOVZXBD        (SI)(AX*1), Z3
+	VPMOVZXBD        16(SI)(AX*1), Z4
+	VPADDD.BCST      vec00000001<>+0(SB), Z3, Z3
+	VPADDD.BCST      vec00000001<>+0(SB), Z4, Z4
+	VCVTDQ2PS        Z3, Z3
+	VCVTDQ2PS        Z4, Z4
+	VPSRLD           $0x17, Z3, Z5
+	VPSRLD           $0x17, Z4, Z6
+	VPERMPS          Z0, Z5, Z7
+	VPERMPS          Z0, Z6, Z8
+	VFMADD231PS.BCST 448(R9), Z3, Z7
+	VFMADD231PS.BCST 448(R9), Z4, Z8
+	VPERMPS          Z1, Z5, Z4
+	VPERMPS          Z1, Z6, Z3
+	VPERMPS          Z2, Z5, Z5
+	VPERMPS          Z2, Z6, Z6
+	VMULPS           Z5, Z7, Z5
+	VMULPS           Z6, Z8, Z6
+	VFMADD231PS      Z4, Z7, Z5
+	VFMADD231PS      Z3, Z8, Z6
+	VMULPS.BCST      (R8), Z5, Z5
+	VMULPS.BCST      (R8), Z6, Z6
+	VMOVUPS          Z5, (DI)(AX*4)
+	VMOVUPS          Z6, 64(DI)(AX*4)
+	ADDQ             $0x20, AX
+	CMPQ             AX, $0x00000100
+	JL               wide_loop
+	ADDQ             $0x00000400, DI
+	ADDQ             $0x00000100, SI
+	ADDQ             $0x04, R8
+	DECQ             CX
+	JNE              wide_block
+	VZEROUPPER
+	RET
+
+DATA vec00000001<>+0(SB)/4, $0x00000001
+DATA vec00000001<>+4(SB)/4, $0x00000001
+DATA vec00000001<>+8(SB)/4, $0x00000001
+DATA vec00000001<>+12(SB)/4, $0x00000001
+DATA vec00000001<>+16(SB)/4, $0x00000001
+DATA vec00000001<>+20(SB)/4, $0x00000001
+DATA vec00000001<>+24(SB)/4, $0x00000001
+DATA vec00000001<>+28(SB)/4, $0x00000001
+GLOBL vec00000001<>(SB), RODATA|NOPTR, $32
+
+// func encodeSigned8(n int, dst *uint8, src *float32, scales *float32, tables *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F
+TEXT ·encodeSigned8(SB), NOSPLIT, $8-40
+	MOVQ n+0(FP), CX
+	MOVQ src+16(FP), DI
+	MOVQ dst+8(FP), SI
+	MOVQ scales+24(FP), R8
+	MOVQ tables+32(FP), R9
+	CMPQ ·level+0(SB), $0x02
+	JGE  wide
+
+block:
+	VMOVDQU      vec7fffffff<>+0(SB), Y5
+	VANDPS       (DI), Y5, Y0
+	VANDPS       32(DI), Y5, Y1
+	VANDPS       64(DI), Y5, Y2
+	VANDPS       96(DI), Y5, Y3
+	VANDPS       128(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       160(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       192(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       224(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       256(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       288(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       320(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       352(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       384(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       416(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       448(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       480(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       512(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       544(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       576(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       608(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       640(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       672(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       704(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       736(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       768(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       800(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       832(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       864(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       896(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       928(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       960(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       992(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VPMAXUD      Y1, Y0, Y0
+	VPMAXUD      Y3, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, BX
+	VXORPS       X1, X1, X1
+	CMPL         BX, $0x00800000
+	JCC          normal
+	VXORPS       X0, X0, X0
+	JMP          scaled
+
+normal:
+	VMOVSS vec3f800000<>+0(SB), X1
+	VDIVSS X0, X1, X1
+
+scaled:
+	VMOVSS       X0, (R8)
+	VMOVSS       X1, (SP)
+	VBROADCASTSS (SP), Y0
+	VBROADCASTSS 452(R9), Y1
+	VMOVUPS      vec00003534<>+0(SB), Y2
+	VMOVUPS      vec0000009a<>+0(SB), Y3
+	XORQ         AX, AX
+
+loop:
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMAXPS       Y1, Y4, Y4
+	VMAXPS       Y1, Y5, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y4, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y5, Y7
+	VPSRLD       $0x10, Y6, Y8
+	VPSRLD       $0x10, Y7, Y9
+	VPSUBUSW     Y2, Y8, Y8
+	VPSUBUSW     Y2, Y9, Y9
+	VPMULHUW     Y3, Y8, Y8
+	VPMULHUW     Y3, Y9, Y9
+	VPERMPS      192(R9), Y8, Y10
+	VPERMPS      192(R9), Y9, Y11
+	VCMPPS       $0x02, Y6, Y10, Y10
+	VCMPPS       $0x02, Y7, Y11, Y11
+	VPSUBD       Y10, Y8, Y10
+	VPSUBD       Y11, Y9, Y11
+	VPERMPS      256(R9), Y10, Y9
+	VPERMPS      256(R9), Y11, Y8
+	VMULPS       Y9, Y6, Y9
+	VMULPS       Y8, Y7, Y8
+	VPERMPS      320(R9), Y10, Y7
+	VPERMPS      320(R9), Y11, Y6
+	VADDPS       Y7, Y9, Y7
+	VADDPS       Y6, Y8, Y6
+	VCVTTPS2DQ   Y7, Y7
+	VCVTTPS2DQ   Y6, Y6
+	VPERMPS      384(R9), Y10, Y10
+	VPERMPS      384(R9), Y11, Y11
+	VPMINSD      Y10, Y7, Y10
+	VPMINSD      Y11, Y6, Y11
+	VPSRAD       $0x1f, Y4, Y4
+	VPSRAD       $0x1f, Y5, Y5
+	VXORPS       Y4, Y10, Y10
+	VXORPS       Y5, Y11, Y11
+	VPSUBD       Y4, Y10, Y4
+	VPSUBD       Y5, Y11, Y5
+	VANDPS       vec000000ff<>+0(SB), Y4, Y4
+	VANDPS       vec000000ff<>+0(SB), Y5, Y5
+	VEXTRACTI128 $0x01, Y4, X11
+	VPACKUSDW    X11, X4, X11
+	VPACKUSWB    X11, X11, X11
+	VMOVQ        X11, (SI)(AX*1)
+	VEXTRACTI128 $0x01, Y5, X4
+	VPACKUSDW    X4, X5, X4
+	VPACKUSWB    X4, X4, X4
+	VMOVQ        X4, 8(SI)(AX*1)
+	ADDQ         $0x10, AX
+	CMPQ         AX, $0x00000100
+	JL           loop
+	ADDQ         $0x00000400, DI
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          block
+	VZEROUPPER
+	RET
+
+wide:
+wide_block:
+	VPBROADCASTD  vec7fffffff<>+0(SB), Z5
+	VANDPS        (DI), Z5, Z0
+	VANDPS        64(DI), Z5, Z1
+	VANDPS        128(DI), Z5, Z2
+	VANDPS        192(DI), Z5, Z3
+	VANDPS        256(DI), Z5, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VANDPS        320(DI), Z5, Z4
+	VPMAXUD       Z4, Z1, Z1
+	VANDPS        384(DI), Z5, Z4
+	VPMAXUD       Z4, Z2, Z2
+	VANDPS        448(DI), Z5, Z4
+	VPMAXUD       Z4, Z3, Z3
+	VANDPS        512(DI), Z5, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VANDPS        576(DI), Z5, Z4
+	VPMAXUD       Z4, Z1, Z1
+	VANDPS        640(DI), Z5, Z4
+	VPMAXUD       Z4, Z2, Z2
+	VANDPS        704(DI), Z5, Z4
+	VPMAXUD       Z4, Z3, Z3
+	VANDPS        768(DI), Z5, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VANDPS        832(DI), Z5, Z4
+	VPMAXUD       Z4, Z1, Z1
+	VANDPS        896(DI), Z5, Z4
+	VPMAXUD       Z4, Z2, Z2
+	VANDPS        960(DI), Z5, Z4
+	VPMAXUD       Z4, Z3, Z3
+	VPMAXUD       Z1, Z0, Z0
+	VPMAXUD       Z3, Z2, Z2
+	VPMAXUD       Z2, Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPMAXUD       Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVD         X0, BX
+	VXORPS        X1, X1, X1
+	CMPL          BX, $0x00800000
+	JCC           wide_normal
+	VXORPS        X0, X0, X0
+	JMP           wide_scaled
+
+wide_normal:
+	VMOVSS vec3f800000<>+0(SB), X1
+	VDIVSS X0, X1, X1
+
+wide_scaled:
+	VMOVSS       X0, (R8)
+	VMOVSS       X1, (SP)
+	VBROADCASTSS vec00003534<>+0(SB), Z0
+	VBROADCASTSS vec0000009a<>+0(SB), Z1
+	VMOVUPS      192(R9), Z2
+	VMOVUPS      256(R9), Z3
+	VMOVUPS      320(R9), Z4
+	VMOVUPS      384(R9), Z5
+	XORQ         AX, AX
+
+wide_loop:
+	VMOVUPS     (DI)(AX*4), Z6
+	VMOVUPS     64(DI)(AX*4), Z7
+	VMULPS.BCST (SP), Z6, Z6
+	VMULPS.BCST (SP), Z7, Z7
+	VMAXPS.BCST 452(R9), Z6, Z6
+	VMAXPS.BCST 452(R9), Z7, Z7
+	VANDPS.BCST vec7fffffff<>+0(SB), Z6, Z8
+	VANDPS.BCST vec7fffffff<>+0(SB), Z7, Z9
+	VPSRLD      $0x10, Z8, Z10
+	VPSRLD      $0x10, Z9, Z11
+	VPSUBUSW    Z0, Z10, Z10
+	VPSUBUSW    Z0, Z11, Z11
+	VPMULHUW    Z1, Z10, Z10
+	VPMULHUW    Z1, Z11, Z11
+	VPERMPS     Z2, Z10, Z12
+	VPERMPS     Z2, Z11, Z13
+	VCMPPS      $0x02, Z8, Z12, K1
+	VCMPPS      $0x02, Z9, Z13, K2
+	VPADDD.BCST vec00000001<>+0(SB), Z10, K1, Z10
+	VPADDD.BCST vec00000001<>+0(SB), Z11, K2, Z11
+	VPERMPS     Z3, Z10, Z13
+	VPERMPS     Z3, Z11, Z12
+	VMULPS      Z13, Z8, Z13
+	VMULPS      Z12, Z9, Z12
+	VPERMPS     Z4, Z10, Z9
+	VPERMPS     Z4, Z11, Z8
+	VADDPS      Z9, Z13, Z9
+	VADDPS      Z8, Z12, Z8
+	VCVTTPS2DQ  Z9, Z9
+	VCVTTPS2DQ  Z8, Z8
+	VPERMPS     Z5, Z10, Z10
+	VPERMPS     Z5, Z11, Z11
+	VPMINSD     Z10, Z9, Z10
+	VPMINSD     Z11, Z8, Z11
+	VPSRAD      $0x1f, Z6, Z6
+	VPSRAD      $0x1f, Z7, Z7
+	VXORPS      Z6, Z10, Z10
+	VXORPS      Z7, Z11, Z11
+	VPSUBD      Z6, Z10, Z6
+	VPSUBD      Z7, Z11, Z7
+	VPMOVDB     Z6, (SI)(AX*1)
+	VPMOVDB     Z7, 16(SI)(AX*1)
+	ADDQ        $0x20, AX
+	CMPQ        AX, $0x00000100
+	JL          wide_loop
+	ADDQ        $0x00000400, DI
+	ADDQ        $0x00000100, SI
+	ADDQ        $0x04, R8
+	DECQ        CX
+	JNE         wide_block
+	VZEROUPPER
+	RET
+
+DATA vec00003534<>+0(SB)/4, $0x00003534
+DATA vec00003534<>+4(SB)/4, $0x00003534
+DATA vec00003534<>+8(SB)/4, $0x00003534
+DATA vec00003534<>+12(SB)/4, $0x00003534
+DATA vec00003534<>+16(SB)/4, $0x00003534
+DATA vec00003534<>+20(SB)/4, $0x00003534
+DATA vec00003534<>+24(SB)/4, $0x00003534
+DATA vec00003534<>+28(SB)/4, $0x00003534
+GLOBL vec00003534<>(SB), RODATA|NOPTR, $32
+
+DATA vec0000009a<>+0(SB)/4, $0x0000009a
+DATA vec0000009a<>+4(SB)/4, $0x0000009a
+DATA vec0000009a<>+8(SB)/4, $0x0000009a
+DATA vec0000009a<>+12(SB)/4, $0x0000009a
+DATA vec0000009a<>+16(SB)/4, $0x0000009a
+DATA vec0000009a<>+20(SB)/4, $0x0000009a
+DATA vec0000009a<>+24(SB)/4, $0x0000009a
+DATA vec0000009a<>+28(SB)/4, $0x0000009a
+GLOBL vec0000009a<>(SB), RODATA|NOPTR, $32
+
+DATA vec000000ff<>+0(SB)/4, $0x000000ff
+DATA vec000000ff<>+4(SB)/4, $0x000000ff
+DATA vec000000ff<>+8(SB)/4, $0x000000ff
+DATA vec000000ff<>+12(SB)/4, $0x000000ff
+DATA vec000000ff<>+16(SB)/4, $0x000000ff
+DATA vec000000ff<>+20(SB)/4, $0x000000ff
+DATA vec000000ff<>+24(SB)/4, $0x000000ff
+DATA vec000000ff<>+28(SB)/4, $0x000000ff
+GLOBL vec000000ff<>(SB), RODATA|NOPTR, $32
+
+// func encodeUnsigned8(n int, dst *uint8, src *float32, scales *float32, tables *float32)
+// Requires: AVX, AVX2, AVX512BW, AVX512DQ, AVX512F
+TEXT ·encodeUnsigned8(SB), NOSPLIT, $8-40
+	MOVQ n+0(FP), CX
+	MOVQ src+16(FP), DI
+	MOVQ dst+8(FP), SI
+	MOVQ scales+24(FP), R8
+	MOVQ tables+32(FP), R9
+	CMPQ ·level+0(SB), $0x02
+	JGE  wide
+
+block:
+	VMOVDQU      vec7fffffff<>+0(SB), Y5
+	VANDPS       (DI), Y5, Y0
+	VANDPS       32(DI), Y5, Y1
+	VANDPS       64(DI), Y5, Y2
+	VANDPS       96(DI), Y5, Y3
+	VANDPS       128(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       160(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       192(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       224(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       256(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       288(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       320(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       352(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       384(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       416(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       448(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       480(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       512(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       544(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       576(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       608(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       640(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       672(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       704(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       736(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       768(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       800(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       832(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       864(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VANDPS       896(DI), Y5, Y4
+	VPMAXUD      Y4, Y0, Y0
+	VANDPS       928(DI), Y5, Y4
+	VPMAXUD      Y4, Y1, Y1
+	VANDPS       960(DI), Y5, Y4
+	VPMAXUD      Y4, Y2, Y2
+	VANDPS       992(DI), Y5, Y4
+	VPMAXUD      Y4, Y3, Y3
+	VPMAXUD      Y1, Y0, Y0
+	VPMAXUD      Y3, Y2, Y2
+	VPMAXUD      Y2, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0x4e, X0, X1
+	VPMAXUD      X1, X0, X0
+	VPSHUFD      $0xb1, X0, X1
+	VPMAXUD      X1, X0, X0
+	VMOVD        X0, BX
+	VXORPS       X1, X1, X1
+	CMPL         BX, $0x00800000
+	JCC          normal
+	VXORPS       X0, X0, X0
+	JMP          scaled
+
+normal:
+	VMOVSS vec3f800000<>+0(SB), X1
+	VDIVSS X0, X1, X1
+
+scaled:
+	VMOVSS       X0, (R8)
+	VMOVSS       X1, (SP)
+	VBROADCASTSS (SP), Y0
+	VBROADCASTSS 452(R9), Y1
+	VMOVUPS      vec00003534<>+0(SB), Y2
+	VMOVUPS      vec0000009a<>+0(SB), Y3
+	XORQ         AX, AX
+
+loop:
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMULPS       Y0, Y4, Y6
+	VMULPS       Y0, Y5, Y7
+	VMAXPS       Y1, Y6, Y6
+	VMAXPS       Y1, Y7, Y7
+	VPSRLD       $0x10, Y6, Y8
+	VPSRLD       $0x10, Y7, Y9
+	VPSUBUSW     Y2, Y8, Y8
+	VPSUBUSW     Y2, Y9, Y9
+	VPMULHUW     Y3, Y8, Y8
+	VPMULHUW     Y3, Y9, Y9
+	VPERMPS      192(R9), Y8, Y10
+	VPERMPS      192(R9), Y9, Y11
+	VCMPPS       $0x02, Y6, Y10, Y10
+	VCMPPS       $0x02, Y7, Y11, Y11
+	VPSUBD       Y10, Y8, Y10
+	VPSUBD       Y11, Y9, Y11
+	VPERMPS      256(R9), Y10, Y9
+	VPERMPS      256(R9), Y11, Y8
+	VMULPS       Y9, Y6, Y9
+	VMULPS       Y8, Y7, Y8
+	VPERMPS      320(R9), Y10, Y7
+	VPERMPS      320(R9), Y11, Y6
+	VADDPS       Y7, Y9, Y7
+	VADDPS       Y6, Y8, Y6
+	VCVTTPS2DQ   Y7, Y7
+	VCVTTPS2DQ   Y6, Y6
+	VPERMPS      384(R9), Y10, Y10
+	VPERMPS      384(R9), Y11, Y11
+	VPMINSD      Y10, Y7, Y10
+	VPMINSD      Y11, Y6, Y11
+	VPMINUD      vec00000001<>+0(SB), Y4, Y4
+	VPMINUD      vec00000001<>+0(SB), Y5, Y5
+	VPMAXSD      Y4, Y10, Y4
+	VPMAXSD      Y5, Y11, Y5
+	VANDPS       vec000000ff<>+0(SB), Y4, Y4
+	VANDPS       vec000000ff<>+0(SB), Y5, Y5
+	VEXTRACTI128 $0x01, Y4, X11
+	VPACKUSDW    X11, X4, X11
+	VPACKUSWB    X11, X11, X11
+	VMOVQ        X11, (SI)(AX*1)
+	VEXTRACTI128 $0x01, Y5, X4
+	VPACKUSDW    X4, X5, X4
+	VPACKUSWB    X4, X4, X4
+	VMOVQ        X4, 8(SI)(AX*1)
+	ADDQ         $0x10, AX
+	CMPQ         AX, $0x00000100
+	JL           loop
+	ADDQ         $0x00000400, DI
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          block
+	VZEROUPPER
+	RET
+
+wide:
+wide_block:
+	VPBROADCASTD  vec7fffffff<>+0(SB), Z5
+	VANDPS        (DI), Z5, Z0
+	VANDPS        64(DI), Z5, Z1
+	VANDPS        128(DI), Z5, Z2
+	VANDPS        192(DI), Z5, Z3
+	VANDPS        256(DI), Z5, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VANDPS        320(DI), Z5, Z4
+	VPMAXUD       Z4, Z1, Z1
+	VANDPS        384(DI), Z5, Z4
+	VPMAXUD       Z4, Z2, Z2
+	VANDPS        448(DI), Z5, Z4
+	VPMAXUD       Z4, Z3, Z3
+	VANDPS        512(DI), Z5, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VANDPS        576(DI), Z5, Z4
+	VPMAXUD       Z4, Z1, Z1
+	VANDPS        640(DI), Z5, Z4
+	VPMAXUD       Z4, Z2, Z2
+	VANDPS        704(DI), Z5, Z4
+	VPMAXUD       Z4, Z3, Z3
+	VANDPS        768(DI), Z5, Z4
+	VPMAXUD       Z4, Z0, Z0
+	VANDPS        832(DI), Z5, Z4
+	VPMAXUD       Z4, Z1, Z1
+	VANDPS        896(DI), Z5, Z4
+	VPMAXUD       Z4, Z2, Z2
+	VANDPS        960(DI), Z5, Z4
+	VPMAXUD       Z4, Z3, Z3
+	VPMAXUD       Z1, Z0, Z0
+	VPMAXUD       Z3, Z2, Z2
+	VPMAXUD       Z2, Z0, Z0
+	VEXTRACTI64X4 $0x01, Z0, Y1
+	VPMAXUD       Y1, Y0, Y0
+	VEXTRACTI128  $0x01, Y0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0x4e, X0, X1
+	VPMAXUD       X1, X0, X0
+	VPSHUFD       $0xb1, X0, X1
+	VPMAXUD       X1, X0, X0
+	VMOVD         X0, BX
+	VXORPS        X1, X1, X1
+	CMPL          BX, $0x00800000
+	JCC           wide_normal
+	VXORPS        X0, X0, X0
+	JMP           wide_scaled
+
+wide_normal:
+	VMOVSS vec3f800000<>+0(SB), X1
+	VDIVSS X0, X1, X1
+
+wide_scaled:
+	VMOVSS       X0, (R8)
+	VMOVSS       X1, (SP)
+	VBROADCASTSS vec00003534<>+0(SB), Z0
+	VBROADCASTSS vec0000009a<>+0(SB), Z1
+	VMOVUPS      192(R9), Z2
+	VMOVUPS      256(R9), Z3
+	VMOVUPS      320(R9), Z4
+	VMOVUPS      384(R9), Z5
+	XORQ         AX, AX
+
+wide_loop:
+	VMOVUPS      (DI)(AX*4), Z6
+	VMOVUPS      64(DI)(AX*4), Z7
+	VMULPS.BCST  (SP), Z6, Z8
+	VMULPS.BCST  (SP), Z7, Z9
+	VMAXPS.BCST  452(R9), Z8, Z8
+	VMAXPS.BCST  452(R9), Z9, Z9
+	VPSRLD       $0x10, Z8, Z10
+	VPSRLD       $0x10, Z9, Z11
+	VPSUBUSW     Z0, Z10, Z10
+	VPSUBUSW     Z0, Z11, Z11
+	VPMULHUW     Z1, Z10, Z10
+	VPMULHUW     Z1, Z11, Z11
+	VPERMPS      Z2, Z10, Z12
+	VPERMPS      Z2, Z11, Z13
+	VCMPPS       $0x02, Z8, Z12, K1
+	VCMPPS       $0x02, Z9, Z13, K2
+	VPADDD.BCST  vec00000001<>+0(SB), Z10, K1, Z10
+	VPADDD.BCST  vec00000001<>+0(SB), Z11, K2, Z11
+	VPERMPS      Z3, Z10, Z13
+	VPERMPS      Z3, Z11, Z12
+	VMULPS       Z13, Z8, Z13
+	VMULPS       Z12, Z9, Z12
+	VPERMPS      Z4, Z10, Z9
+	VPERMPS      Z4, Z11, Z8
+	VADDPS       Z9, Z13, Z9
+	VADDPS       Z8, Z12, Z8
+	VCVTTPS2DQ   Z9, Z9
+	VCVTTPS2DQ   Z8, Z8
+	VPERMPS      Z5, Z10, Z10
+	VPERMPS      Z5, Z11, Z11
+	VPMINSD      Z10, Z9, Z10
+	VPMINSD      Z11, Z8, Z11
+	VPMINUD.BCST vec00000001<>+0(SB), Z6, Z6
+	VPMINUD.BCST vec00000001<>+0(SB), Z7, Z7
+	VPMAXSD      Z6, Z10, Z6
+	VPMAXSD      Z7, Z11, Z7
+	VPMOVDB      Z6, (SI)(AX*1)
+	VPMOVDB      Z7, 16(SI)(AX*1)
+	ADDQ         $0x20, AX
+	CMPQ         AX, $0x00000100
+	JL           wide_loop
+	ADDQ         $0x00000400, DI
+	ADDQ         $0x00000100, SI
+	ADDQ         $0x04, R8
+	DECQ         CX
+	JNE          wide_block
+	VZEROUPPER
+	RET
+
 // func sumVec(n int, x *float32, mask *int32) float64
 // Requires: AVX, SSE2
 TEXT ·sumVec(SB), NOSPLIT, $0-32

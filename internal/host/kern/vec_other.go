@@ -42,20 +42,24 @@ func columnsVec32(n int, sums *float64, x *float32, distance int) {}
 func columnsVec4(n int, sums *float64, x *float32, distance int)  {}
 func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32) {
 }
-func normClampVec(n int, dst, x, scalars *float32)                         {}
-func normPassVec(n int, dst, x, dy, scalars *float32)                      {}
-func sgdVec(n int, w, grad, a, b, c, scalars *float32)                     {}
-func momentumVec(n int, w, grad, a, b, c, scalars *float32)                {}
-func nesterovVec(n int, w, grad, a, b, c, scalars *float32)                {}
-func adamVec(n int, w, grad, a, b, c, scalars *float32)                    {}
-func amsgradVec(n int, w, grad, a, b, c, scalars *float32)                 {}
-func rmspropVec(n int, w, grad, a, b, c, scalars *float32)                 {}
-func rmspropMomentumVec(n int, w, grad, a, b, c, scalars *float32)         {}
-func rmspropCenteredVec(n int, w, grad, a, b, c, scalars *float32)         {}
-func rmspropCenteredMomentumVec(n int, w, grad, a, b, c, scalars *float32) {}
-func adagradVec(n int, w, grad, a, b, c, scalars *float32)                 {}
-func adadeltaVec(n int, w, grad, a, b, c, scalars *float32)                {}
-func nadamVec(n int, w, grad, a, b, c, scalars *float32)                   {}
-func adamaxVec(n int, w, grad, a, b, c, scalars *float32)                  {}
-func philoxVec(n int, dst, start *uint32)                                  {}
-func dropVec(n int, dst, x, numbers, scalars *float32)                     {}
+func normClampVec(n int, dst, x, scalars *float32)                             {}
+func normPassVec(n int, dst, x, dy, scalars *float32)                          {}
+func sgdVec(n int, w, grad, a, b, c, scalars *float32)                         {}
+func momentumVec(n int, w, grad, a, b, c, scalars *float32)                    {}
+func nesterovVec(n int, w, grad, a, b, c, scalars *float32)                    {}
+func adamVec(n int, w, grad, a, b, c, scalars *float32)                        {}
+func amsgradVec(n int, w, grad, a, b, c, scalars *float32)                     {}
+func rmspropVec(n int, w, grad, a, b, c, scalars *float32)                     {}
+func rmspropMomentumVec(n int, w, grad, a, b, c, scalars *float32)             {}
+func rmspropCenteredVec(n int, w, grad, a, b, c, scalars *float32)             {}
+func rmspropCenteredMomentumVec(n int, w, grad, a, b, c, scalars *float32)     {}
+func adagradVec(n int, w, grad, a, b, c, scalars *float32)                     {}
+func adadeltaVec(n int, w, grad, a, b, c, scalars *float32)                    {}
+func nadamVec(n int, w, grad, a, b, c, scalars *float32)                       {}
+func adamaxVec(n int, w, grad, a, b, c, scalars *float32)                      {}
+func philoxVec(n int, dst, start *uint32)                                      {}
+func dropVec(n int, dst, x, numbers, scalars *float32)                         {}
+func decodeSigned8(n int, dst *float32, src *uint8, scales, tables *float32)   {}
+func decodeUnsigned8(n int, dst *float32, src *uint8, scales, tables *float32) {}
+func encodeSigned8(n int, dst *uint8, src *float32, scales, tables *float32)   {}
+func encodeUnsigned8(n int, dst *uint8, src *float32, scales, tables *float32) {}

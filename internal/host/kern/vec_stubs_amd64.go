@@ -214,6 +214,26 @@ func philoxVec(n int, dst *uint32, start *uint32)
 //go:noescape
 func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32)
 
+// decodeSigned8 is for n blocks.
+//
+//go:noescape
+func decodeSigned8(n int, dst *float32, src *uint8, scales *float32, tables *float32)
+
+// decodeUnsigned8 is for n blocks.
+//
+//go:noescape
+func decodeUnsigned8(n int, dst *float32, src *uint8, scales *float32, tables *float32)
+
+// encodeSigned8 is for n blocks.
+//
+//go:noescape
+func encodeSigned8(n int, dst *uint8, src *float32, scales *float32, tables *float32)
+
+// encodeUnsigned8 is for n blocks.
+//
+//go:noescape
+func encodeUnsigned8(n int, dst *uint8, src *float32, scales *float32, tables *float32)
+
 // sumVec is a kernel of rows.
 //
 //go:noescape

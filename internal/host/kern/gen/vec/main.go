@@ -12,6 +12,7 @@ func main() {
 	rules()
 	philox()
 	random()
+	code8()
 	sum()
 	maximum()
 	moments()
