@@ -18,8 +18,11 @@ func (st *storage) absent() bool { return st.mem == nil && st.away != nil }
 
 // category is what st is on the device for, when it comes.
 func (st *storage) category() memory.Category {
-	if st.home != nil {
+	switch {
+	case st.home != nil:
 		return memory.Parameters
+	case st.grad:
+		return memory.Gradients
 	}
 	return memory.Activations
 }
@@ -148,6 +151,34 @@ func ToHost(ps iter.Seq2[string, *Param]) (err error) {
 		p.away = true
 	}
 	return nil
+}
+
+// GradsToHost has the gradients of these parameters wait on the host, from when they are
+// final in a Backward until a step. For package offload.
+func GradsToHost(ps iter.Seq2[string, *Param]) {
+	for _, p := range ps {
+		p.mu.Lock()
+		p.gradAway = true
+		p.mu.Unlock()
+	}
+}
+
+// final is for a parameter to whose gradient a Backward will add no more.
+func (s *Scope) final(p *Param, b *backward) error {
+	switch st := p.grad; {
+	case b.onGrad != nil:
+		return p.Finish(s, b.onGrad)
+	case st != nil && p.gradAway && !st.absent() && st.move == nil:
+		return s.send(st, s.dev.host)
+	}
+	return nil
+}
+
+// land ends what is on its way to the host when the scope ends: gradients.
+func (t *traffic) land() {
+	for len(t.moves) > 0 {
+		t.moves[0].end(false)
+	}
 }
 
 // fixed is a new storage for p's value, on the device or on the host.

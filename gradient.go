@@ -64,7 +64,7 @@ func (p *Param) add(s *Scope, g *Tensor) error {
 		s.began = append(s.began, begun{p, p.grad == nil})
 	}
 	if p.grad != nil {
-		if err := p.settle(); err != nil {
+		if err := cmp.Or(s.fetch(p.grad), p.settle()); err != nil {
 			return err
 		}
 		sum := &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad}
@@ -80,7 +80,7 @@ func (p *Param) add(s *Scope, g *Tensor) error {
 		g = own
 	}
 	p.grad = s.take(g).st
-	p.grad.id = 0
+	p.grad.id, p.grad.grad = 0, true
 	p.grad.at = s.dev.here("gradient", p)
 	p.grad.mem.SetCategory(memory.Gradients)
 	p.grad.mem.SetOwner(p.grad.at)

@@ -177,7 +177,7 @@ func (s *Scope) send(st *storage, tier *memory.Pool) error {
 	if err != nil {
 		return err
 	}
-	b, err := tier.Alloc(memory.Request{Bytes: st.bytes, Category: memory.Activations, Owner: st.at})
+	b, err := tier.Alloc(memory.Request{Bytes: st.bytes, Category: st.category(), Owner: st.at})
 	if err != nil {
 		return err
 	}

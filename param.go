@@ -26,6 +26,7 @@ type Param struct {
 	cat        memory.Category // of its value
 	frozen     bool
 	away       bool // placed on the host
+	gradAway   bool // whose gradients wait there
 	streamed   bool // and updated on the device all the same
 	st, grad   *storage
 	due        float64 // what grad is still to be multiplied by; 0: nothing

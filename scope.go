@@ -195,6 +195,7 @@ func (s *Scope) close() {
 		s.params[p].st.release()
 		p.leave(s)
 	}
+	s.traffic.land()
 	for _, a := range s.assigned {
 		if s.err == nil {
 			for _, m := range s.marks {

@@ -27,6 +27,7 @@ type storage struct {
 	version int     // raised by every write in place
 	writer  *site   // of the last one
 	fixed   bool    // a parameter's or buffer's value
+	grad    bool    // a parameter's gradient
 	freed   *site   // the Backward that took it
 	at      *site   // where it was made
 	frames  []*held // the shares that frames have, unless fixed

@@ -148,8 +148,8 @@ func (s *Scope) reach(l *slot, seed *Tensor, b *backward) {
 			s.accumulate(l, seed)
 		}
 	case b.into(l.param):
-		if s.accumulate(l, seed); s.err == nil && b.onGrad != nil {
-			s.fail(b.at, l.param.Finish(s, b.onGrad))
+		if s.accumulate(l, seed); s.err == nil {
+			s.fail(b.at, s.final(l.param, b))
 		}
 	}
 }
@@ -217,9 +217,9 @@ func (s *Scope) walk(mark int, b *backward) {
 		}
 		for _, l := range e.in {
 			if l != nil && l.param != nil {
-				if l.left--; l.left == 0 && l.want && b.onGrad != nil && s.replaying == 0 {
+				if l.left--; l.left == 0 && l.want && s.replaying == 0 {
 					s.walking = e
-					s.fail(e.site, l.param.Finish(s, b.onGrad))
+					s.fail(e.site, s.final(l.param, b))
 					s.walking = nil
 				}
 			}

@@ -35,6 +35,12 @@ const (
 // such an optimizer is open.
 func State(d *snug.Device, at Place) { d.PlaceState(at) }
 
+// Grads has the gradients of parameters wait on the host, each from when Backward will add
+// no more to it until the optimizer's step. A later micro-batch brings it back to add to it.
+// Where the optimizer's state is OnHost, too, the step never needs the device for either, as
+// in ZeRO-Offload (Ren et al., 2021).
+func Grads(ps iter.Seq2[string, *snug.Param]) { snug.GradsToHost(ps) }
+
 // Params moves the values of parameters to the host, all or none; called before nn.Init,
 // it has them made there. They are on the device while a Block that reads them runs, in
 // forward and in backward. Buffers stay.
