@@ -33,6 +33,7 @@ type Block struct{ at *chunk } // nil once freed
 
 // use is what a chunk is used for.
 type use struct {
+	guarded
 	requested, used int64
 	category        Category
 	owner           Owner
@@ -46,7 +47,7 @@ func (b *Block) Bytes() []byte {
 	if b.at == nil {
 		return nil
 	}
-	return b.at.seg.part(b.at.off, b.at.requested)
+	return b.at.bytes()
 }
 
 // UsedOn says that queue reads or writes the block: freed, it waits for that.

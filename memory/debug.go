@@ -2,6 +2,35 @@
 
 package memory
 
+// Guard is a Source that may have memory for single blocks, where nothing else lies beside
+// them: what goes beyond a block shows. Guarded is nil where it has none.
+type Guard interface {
+	Guarded(bytes int64) []byte
+	Unguard(mem []byte)
+}
+
+// guarded is a block's memory apart from its segment, which keeps its place.
+type guarded struct{ mem []byte }
+
+func (p *Pool) guard(c *chunk) {
+	if g, ok := p.src.(Guard); ok {
+		c.mem = g.Guarded(c.requested)
+	}
+}
+
+func (p *Pool) unguard(c *chunk) {
+	if c.mem != nil {
+		p.src.(Guard).Unguard(c.mem)
+	}
+}
+
+func (c *chunk) bytes() []byte {
+	if c.mem != nil {
+		return c.mem
+	}
+	return c.seg.part(c.off, c.requested)
+}
+
 // fill makes every float in c a NaN: when it is handed out, so that what was never
 // written shows, and when it is freed, so that what is read too late does.
 func (p *Pool) fill(c *chunk) {

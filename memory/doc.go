@@ -48,5 +48,6 @@
 // Live a list for a test that looks for leaks.
 //
 // In builds with the tag snugdebug blocks are filled with 0xFF, a NaN in every float
-// format, when they are handed out and when they are freed.
+// format, when they are handed out and when they are freed. On the simulated CUDA device each
+// has memory of its own there: a kernel that goes beyond its blocks, or comes too late, fails.
 package memory

@@ -181,6 +181,7 @@ func (p *Pool) alloc(r Request, first bool) (*Block, error) {
 		s.AtPeak = s.Categories
 	}
 	p.fill(c)
+	p.guard(c)
 	if len(p.blocks) == 0 {
 		p.blocks = make([]Block, 64) // one by one they are the most of what a request costs
 	}
@@ -249,6 +250,7 @@ func (p *Pool) Free(b *Block) {
 	p.stats.Categories[c.category] -= c.size
 	d := Usage{Requested: -c.requested, Allocated: -c.size, Blocks: -1}
 	queues := c.queues
+	p.unguard(c)
 	c.use = use{queues: queues[:0]}
 	if p.cfg.Event == nil || len(queues) == 0 {
 		p.release(c, d)

@@ -165,6 +165,26 @@ static inline CUresult snug_commit(CUcontext ctx, int device, uintptr_t at, size
   return err;
 }
 
+// What the simulated driver has beside the real one's calls.
+static inline void *simulated(const char *call) {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return driver ? dlsym(driver, call) : NULL;
+}
+
+static inline CUresult snug_guard(CUcontext ctx, CUdeviceptr *at, size_t n) {
+  CUresult (*guard)(CUdeviceptr *, size_t) = (CUresult(*)(CUdeviceptr *, size_t))simulated("simcuda_guard");
+  if (!guard) return CUDA_ERROR_NOT_FOUND;
+  DO(enter(ctx));
+  return guard(at, n);
+}
+
+static inline CUresult snug_unguard(CUcontext ctx, CUstream s, uintptr_t at) {
+  CUresult (*unguard)(CUstream, CUdeviceptr) = (CUresult(*)(CUstream, CUdeviceptr))simulated("simcuda_unguard");
+  if (!unguard) return CUDA_ERROR_NOT_FOUND;
+  DO(enter(ctx));
+  return unguard(s, at);
+}
+
 static inline CUresult snug_shared(CUcontext ctx, CUfunction f, int bytes) {
   DO(enter(ctx));
   return cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes);

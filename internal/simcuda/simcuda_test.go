@@ -67,6 +67,8 @@ func TestDriver(t *testing.T) {
 		{"query", "", ""},
 		{"poison", "", ""},
 		{"bounds", "", "byte 512 of 512"},
+		{"guarded", "", "byte 112 of 100"},
+		{"unguarded", "", "freed at"},
 		{"freed", "", "freed at"},
 		{"freedParameter", "", "parameter 0"},
 		{"hostParameter", "", "not device memory"},

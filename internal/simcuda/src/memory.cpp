@@ -32,6 +32,7 @@ struct Range { // mapped addresses
   Handle *handle = nullptr;
   std::set<int> access; // devices that may use a mapping
   bool open = false;    // this process can reach it now
+  bool guarded = false; // not counted
   Range *next = nullptr; // that is open
 };
 std::map<CUdeviceptr, Range> ranges; // by the first address
@@ -122,7 +123,7 @@ void vanish(CUdeviceptr at, Range &r) {
 void release(std::map<CUdeviceptr, Range>::iterator it) {
   Range &r = it->second;
   vanish(it->first, r);
-  used[r.device] -= up(r.bytes, alignment);
+  if (!r.guarded) used[r.device] -= up(r.bytes, alignment);
   freed[r.ptr] = r.bytes;
   ranges.erase(it);
 }
@@ -243,6 +244,34 @@ API cuMemFree_v2(CUdeviceptr p) {
   if (ctx->error) return ctx->error;
   say("device %d: freed %#llx", it->second.device, p);
   release(it);
+  return CUDA_SUCCESS;
+}
+// simcuda_guard is memory beside what the device has, for the allocator above to try its
+// blocks in: it ends where it should, to 16 bytes, before a hole. simcuda_unguard takes it
+// away once the stream comes to it.
+API simcuda_guard(CUdeviceptr *p, size_t n) {
+  ENTER;
+  size_t bytes = up(n, 16), size = up(n, page);
+  CUdeviceptr at = reserve(size, page);
+  if (n == 0 || !at || !back(at, size)) return CUDA_ERROR_OUT_OF_MEMORY;
+  *p = at + size - bytes;
+  Range r{at, size, *p, n, ctx->device, ctx};
+  r.guarded = true;
+  appear(at, ranges.emplace(at, r).first->second);
+  say("device %d: %zu guarded bytes at %#llx", ctx->device, n, *p);
+  return CUDA_SUCCESS;
+}
+API simcuda_unguard(void *handle, CUdeviceptr p) {
+  ENTER;
+  Stream *s;
+  TRY(streamOf(handle, &s));
+  auto it = rangeAt(p);
+  if (it == ranges.end() || it->second.ptr != p || !it->second.guarded) return CUDA_ERROR_INVALID_VALUE;
+  push(s, [=]() -> CUresult {
+    auto it = rangeAt(p);
+    if (it != ranges.end()) release(it);
+    return CUDA_SUCCESS;
+  });
   return CUDA_SUCCESS;
 }
 API cuMemGetInfo_v2(size_t *free, size_t *all) {

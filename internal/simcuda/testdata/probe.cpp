@@ -45,6 +45,8 @@ CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **);
 CUresult cuMemGetAllocationGranularity(size_t *, const void *, int);
 CUresult cuMemAddressReserve(CUdeviceptr *, size_t, size_t, CUdeviceptr, unsigned long long);
+CUresult simcuda_guard(CUdeviceptr *, size_t);
+CUresult simcuda_unguard(CUstream, CUdeviceptr);
 CUresult cuMemAddressFree(CUdeviceptr, size_t);
 CUresult cuMemCreate(void **, size_t, const void *, unsigned long long);
 CUresult cuMemRelease(void *);
@@ -216,6 +218,31 @@ static void bounds() {
   OK(launch("at", 1, 1, 0, nullptr, alloc(512), 0ll));
   OK(cuCtxSynchronize());
 }
+static void guarded() {
+  begin();
+  CUstream s = stream();
+  CUdeviceptr p, table = alloc(8);
+  OK(simcuda_guard(&p, 100));
+  want("aligned", p % 16, 0);
+  OK(cuMemcpyHtoD_v2(table, &p, 8));
+  OK(launch("at", 1, 1, 0, s, p, 24ll));
+  OK(launch("deep", 1, 1, 0, s, table, 0));
+  OK(simcuda_unguard(s, p)); // after these
+  OK(cuStreamSynchronize(s));
+  OK(simcuda_guard(&p, 100));
+  OK(launch("at", 1, 1, 0, s, p, 28ll));
+  want("beyond", cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+static void unguarded() {
+  begin();
+  CUstream s = stream();
+  CUdeviceptr p, table = alloc(8);
+  OK(simcuda_guard(&p, 100));
+  OK(cuMemcpyHtoD_v2(table, &p, 8));
+  OK(simcuda_unguard(s, p));
+  OK(launch("deep", 1, 1, 0, s, table, 0));
+  want("later", cuStreamSynchronize(s), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
 static void freed() {
   begin();
   CUdeviceptr p = alloc(8), x = alloc(512);
@@ -356,7 +383,7 @@ static void contexts() {
 int main(int argc, char **argv) {
   const std::map<std::string, void (*)()> cases = {
       {"kernels", kernels}, {"barrier", barrier}, {"diverge", diverge}, {"events", events}, {"missing", missing},
-      {"pinned", pinned}, {"query", query}, {"poison", poison}, {"bounds", bounds}, {"freed", freed},
+      {"pinned", pinned}, {"query", query}, {"poison", poison}, {"bounds", bounds}, {"guarded", guarded}, {"unguarded", unguarded}, {"freed", freed},
       {"freedParameter", freedParameter}, {"hostParameter", hostParameter}, {"misaligned", misaligned}, {"null", null},
       {"host", host}, {"limits", limits}, {"peers", peers}, {"growable", growable}, {"contexts", contexts}};
   auto it = cases.find(argc > 1 ? argv[1] : "");
