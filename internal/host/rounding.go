@@ -1,9 +1,8 @@
 package host
 
 import (
-	"math"
-
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 )
 
 // stepOperand is an array that a step reads and writes in runs: where they lie, or for
@@ -66,24 +65,25 @@ func (o *stepOperand[T]) write(v []T, at int) {
 // roundRow rounds elements that are number at and on of their array. Element i has the
 // i%8-th 16 bits of block i/8.
 func roundRow[T number](dst []driver.B16, src []T, key [3]uint64, at int) {
+	const most = 512
+	var numbers [most / 2]uint32
+	var buf [8]float32 // of one block
+	var rounded [8]driver.B16
 	for len(src) > 0 {
-		bits := driver.Philox(key, uint64(at/8))
-		first := at % 8
-		n := min(8-first, len(src))
-		for i, x := range src[:n] {
-			k := first + i
-			dst[i] = roundB16(float32(x), bits[k/2]>>(k%2*16))
+		if v := f32(src); v != nil && at%8 == 0 {
+			n := min(most, len(v))
+			kern.Philox(numbers[:(n+7)/8*4], key, uint64(at/8))
+			kern.RoundRow(dst[:n], v[:n], numbers[:])
+			dst, src, at = dst[n:], src[n:], at+n
+			continue
 		}
+		b := driver.Philox(key, uint64(at/8))
+		n := min(8-at%8, len(src))
+		for i, x := range src[:n] {
+			buf[at%8+i] = float32(x)
+		}
+		kern.RoundRow(rounded[:], buf[:], b[:])
+		copy(dst[:n], rounded[at%8:])
 		dst, src, at = dst[n:], src[n:], at+n
 	}
-}
-
-// roundB16 rounds x to one of its two neighbours, by 16 random bits: up, away from 0, with
-// the part of the way there that x has gone, so that the mean is x (Gupta et al., 2015). A
-// bfloat16, an infinity and a NaN stay what they are.
-func roundB16(x float32, bits uint32) driver.B16 {
-	if x != x {
-		return driver.ToB16(x)
-	}
-	return driver.B16((math.Float32bits(x) + bits&0xffff) >> 16)
 }

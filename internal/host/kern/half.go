@@ -1,6 +1,10 @@
 package kern
 
-import "github.com/snug-ml/snug/internal/driver"
+import (
+	"math"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
 
 //go:generate go -C gen run ./half -out ../half_amd64.s -stubs ../half_stubs_amd64.go -pkg kern
 
@@ -30,6 +34,20 @@ func NarrowRow[T driver.B16 | driver.F16](dst []T, src []float32) {
 	case []driver.F16:
 		for i := narrowF16Row(dst, src); i < len(dst); i++ {
 			dst[i] = driver.ToF16(src[i])
+		}
+	}
+}
+
+// RoundRow rounds each element of src to one of its two neighbours, by 16 bits of numbers, the lower half of each first:
+// up, away from 0, with the part of the way there that it has gone, so that the mean is it (Gupta et al., 2015). A
+// bfloat16, an infinity and a NaN stay what they are.
+func RoundRow(dst []driver.B16, src []float32, numbers []uint32) {
+	src, numbers = src[:len(dst)], numbers[:(len(dst)+1)/2]
+	for i := roundB16Row(dst, src, numbers); i < len(dst); i++ {
+		x := src[i]
+		dst[i] = driver.ToB16(x)
+		if x == x {
+			dst[i] = driver.B16((math.Float32bits(x) + numbers[i/2]>>(i%2*16)&0xffff) >> 16)
 		}
 	}
 }

@@ -2,7 +2,11 @@
 
 package kern
 
-import "github.com/snug-ml/snug/internal/driver"
+import (
+	"unsafe"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
 
 // Each function reports how many elements it has done.
 
@@ -39,5 +43,14 @@ func narrowF16Row(dst []driver.F16, src []float32) int {
 		return 0
 	}
 	narrowF16(n, &src[0], (*uint16)(&dst[0]))
+	return n * 8
+}
+
+func roundB16Row(dst []driver.B16, src []float32, numbers []uint32) int {
+	n := len(src) / 8
+	if level < avx2 || n == 0 {
+		return 0
+	}
+	roundB16(n, &src[0], (*uint16)(&dst[0]), (*uint16)(unsafe.Pointer(&numbers[0])))
 	return n * 8
 }

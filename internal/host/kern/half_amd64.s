@@ -86,3 +86,35 @@ loop:
 	JNE          loop
 	VZEROUPPER
 	RET
+
+// func roundB16(blocks int, src *float32, dst *uint16, numbers *uint16)
+// Requires: AVX, AVX2
+TEXT ·roundB16(SB), NOSPLIT, $0-32
+	MOVQ     blocks+0(FP), CX
+	MOVQ     src+8(FP), SI
+	MOVQ     dst+16(FP), DI
+	VPCMPEQD Y15, Y15, Y15
+	VPSRLD   $0x11, Y15, Y14
+	VPSRLD   $0x1f, Y15, Y15
+	VPSLLD   $0x06, Y15, Y13
+	MOVQ     numbers+24(FP), DX
+
+loop:
+	VMOVUPS      (SI), Y0
+	VPSRLD       $0x10, Y0, Y1
+	VPMOVZXWD    (DX), Y2
+	ADDQ         $0x10, DX
+	VPADDD       Y0, Y2, Y2
+	VPSRLD       $0x10, Y2, Y2
+	VPOR         Y13, Y1, Y1
+	VCMPPS       $0x03, Y0, Y0, Y0
+	VBLENDVPS    Y0, Y1, Y2, Y2
+	VEXTRACTI128 $0x01, Y2, X1
+	VPACKUSDW    X1, X2, X2
+	VMOVDQU      X2, (DI)
+	ADDQ         $0x20, SI
+	ADDQ         $0x10, DI
+	DECQ         CX
+	JNE          loop
+	VZEROUPPER
+	RET

@@ -15,3 +15,6 @@ func narrowF16(blocks int, src *float32, dst *uint16)
 
 //go:noescape
 func narrowB16(blocks int, src *float32, dst *uint16)
+
+//go:noescape
+func roundB16(blocks int, src *float32, dst *uint16, numbers *uint16)

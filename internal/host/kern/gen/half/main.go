@@ -24,16 +24,14 @@ func main() {
 	})
 	// As driver.ToB16 does: half a unit, less one bit unless the last bit kept is odd; a NaN gets a bit that stays.
 	one, half, quiet := reg.Y15, reg.Y14, reg.Y13
-	row("narrowB16", "src *float32, dst *uint16", 32, 16, func() {
+	before := func() {
 		VPCMPEQD(one, one, one)
 		VPSRLD(Imm(17), one, half)
 		VPSRLD(Imm(31), one, one)
 		VPSLLD(Imm(6), one, quiet)
-	}, func(src, dst Mem) {
-		VMOVUPS(src, reg.Y0)
-		VPSRLD(Imm(16), reg.Y0, reg.Y1)
-		VPAND(one, reg.Y1, reg.Y2)
-		VPADDD(half, reg.Y2, reg.Y2)
+	}
+	// cut adds Y2 to the bits in Y0 and stores their upper halves; Y1 has those of Y0.
+	cut := func(dst Mem) {
 		VPADDD(reg.Y0, reg.Y2, reg.Y2)
 		VPSRLD(Imm(16), reg.Y2, reg.Y2)
 		VPOR(quiet, reg.Y1, reg.Y1)
@@ -42,6 +40,23 @@ func main() {
 		VEXTRACTI128(Imm(1), reg.Y2, reg.X1)
 		VPACKUSDW(reg.X1, reg.X2, reg.X2)
 		VMOVDQU(reg.X2, dst)
+	}
+	row("narrowB16", "src *float32, dst *uint16", 32, 16, before, func(src, dst Mem) {
+		VMOVUPS(src, reg.Y0)
+		VPSRLD(Imm(16), reg.Y0, reg.Y1)
+		VPAND(one, reg.Y1, reg.Y2)
+		VPADDD(half, reg.Y2, reg.Y2)
+		cut(dst)
+	})
+	row("roundB16", "src *float32, dst, numbers *uint16", 32, 16, func() {
+		before()
+		Load(Param("numbers"), reg.RDX)
+	}, func(src, dst Mem) { // numbers are as long as dst
+		VMOVUPS(src, reg.Y0)
+		VPSRLD(Imm(16), reg.Y0, reg.Y1)
+		VPMOVZXWD(Mem{Base: reg.RDX}, reg.Y2)
+		ADDQ(Imm(16), reg.RDX)
+		cut(dst)
 	})
 	Generate()
 }
