@@ -18,19 +18,19 @@ func init() {
 }
 
 // attentionBlock is how many queries meet all their keys at a time, or keys their queries.
-const attentionBlock = 64
+const attentionBlock = kern.AttendLanes
 
 // attention works on blocks of one head's queries. Threads share out heads or, where these are few, their blocks: which
-// changes no bit. Operands are read where they are, but for those of another type, which come into the workspace of
-// the thread.
+// changes no bit. Operands are used where they are, but for those whose rows have gaps or are of another type, which come
+// into the workspace of the thread, and for those of which many rows meet few others: lines that lie a power of two apart
+// displace each other in the cache.
 type attention[T float32 | float64] struct {
 	batch, heads, rows, keys, width int
 	causal, back                    bool
 	scale                           T
 	split                           bool // share out blocks
 	slots                           int
-	other                           bool // some operand is of another type
-	gemm                            int  // bytes
+	copies                          bool // some operand is not used where it is
 }
 
 // newAttention: q, k, v [b h t d]. F: 1 for causal.
@@ -45,24 +45,9 @@ func newAttention[T float32 | float64](a *driver.Args, back bool) attention[T] {
 		tasks *= max(blocksOf(t.rows), blocksOf(t.keys))
 	}
 	t.slots = max(1, min(threads, tasks))
-	dtype := typeOf[T]()
-	for i := range a.In {
-		t.other = t.other || a.In[i].Type != dtype
-	}
-	space := func(m, n, k int) { t.gemm = max(t.gemm, int(kern.GemmWorkspace(dtype, m, n, k, 1))) }
-	each := func(m, n int) {
-		space(m, n, t.width)
-		space(m, t.width, n)
-		if back {
-			space(n, t.width, m)
-		}
-	}
-	for r0 := 0; r0 < t.rows; r0 += attentionBlock {
-		m := min(attentionBlock, t.rows-r0)
-		each(m, t.seen(r0+m-1))
-		if t.split && back {
-			each(m, min(attentionBlock, t.keys))
-			each(m, t.keys%attentionBlock)
+	for _, arrays := range [][]driver.Array{a.In, a.Out} {
+		for i := range arrays {
+			t.copies = t.copies || !direct[T](&arrays[i])
 		}
 	}
 	return t
@@ -86,13 +71,13 @@ func (t *attention[T]) seen(query int) int {
 	return t.keys
 }
 
-// headSpace is a thread's part of the workspace.
+// headSpace is a thread's part of the workspace. Scores and their gradients have a row for each key.
 type headSpace[T float32 | float64] struct {
-	k, v, dk, dv   []T // [keys width], of a head
-	q, o, dy, dq   []T // [block width]
-	scores, dprobs []T // [block keys]
-	row            []T // [width]
-	gemm           []byte
+	k, v, dk, dv    []T // [keys width], of a head
+	q, o, dy, dq    []T // [block width]
+	turned, dturned []T // [width block]: q and dy
+	scores, dscores []T // [keys block]
+	sums, factors   [attentionBlock]T
 }
 
 // space lays out one part over work, and is its length in bytes; work may be nil.
@@ -106,17 +91,21 @@ func (t *attention[T]) space(work []byte) (s headSpace[T], bytes int) {
 		return driver.Cast[T](work[from:bytes])[:n]
 	}
 	block := min(attentionBlock, t.rows) * t.width
-	if t.other {
-		s.k, s.v, s.q, s.dy = take(t.keys*t.width), take(t.keys*t.width), take(block), take(block)
+	if t.back || t.copies {
+		s.k = take(t.keys*t.width + kern.PackSlack)
 	}
-	s.o, s.scores = take(block), take(min(attentionBlock, t.rows)*t.keys)
+	if !t.back || t.copies {
+		s.v = take(t.keys*t.width + kern.PackSlack)
+	}
+	if t.copies {
+		s.q, s.o = take(block), take(block)
+	}
+	s.turned, s.scores = take(t.width*attentionBlock+kern.PackSlack), take(t.keys*attentionBlock)
 	if t.back {
-		s.dk, s.dv, s.dq, s.row = take(t.keys*t.width), take(t.keys*t.width), take(block), take(t.width)
-		s.dprobs = take(min(attentionBlock, t.rows) * t.keys)
-	}
-	from := bytes
-	if bytes += (t.gemm + 63) &^ 63; work != nil {
-		s.gemm = work[from:bytes]
+		s.dturned, s.dscores = take(t.width*attentionBlock+kern.PackSlack), take(t.keys*attentionBlock)
+		if t.copies {
+			s.dk, s.dv, s.dy, s.dq = take(t.keys*t.width), take(t.keys*t.width), take(block), take(block)
+		}
 	}
 	return s, bytes
 }
@@ -131,37 +120,61 @@ func attentionSpace[T float32 | float64](back bool) func(*driver.Args) int64 {
 
 // each runs fn for parts 0 to n-1 of every head of every sample.
 func (t *attention[T]) each(n int, work []byte, fn func(sample, head, part int, s *headSpace[T])) {
-	_, bytes := t.space(nil)
-	slots(t.slots, t.batch*t.heads*n, func(i, slot int) {
-		s, _ := t.space(work[slot*bytes:][:bytes])
-		fn(i/n/t.heads, i/n%t.heads, i%n, &s)
-	})
+	spaces := make([]headSpace[T], t.slots)
+	for i := range spaces {
+		var bytes int
+		spaces[i], bytes = t.space(work)
+		work = work[bytes:]
+	}
+	slots(t.slots, t.batch*t.heads*n, func(i, slot int) { fn(i/n/t.heads, i/n%t.heads, i%n, &spaces[slot]) })
+}
+
+// columns makes to of a block of m rows, one in each column, and zeros in those that it has more.
+func (t *attention[T]) columns(to []T, x kern.Mat[T], m int) {
+	if m < attentionBlock {
+		clear(to)
+	}
+	kern.Columns(to, attentionBlock, x, m, t.width)
+}
+
+// hide writes with where queries from r0 on do not see keys from k0 on.
+func (t *attention[T]) hide(s []T, r0, k0 int, with T) {
+	if !t.causal {
+		return
+	}
+	for k := max(k0, r0+1); (k-k0)*attentionBlock < len(s); k++ {
+		row := s[(k-k0)*attentionBlock:][:min(k-r0, attentionBlock)]
+		for i := range row {
+			row[i] = with
+		}
+	}
 }
 
 // headsOf is an operand or a result [b h t d].
 type headsOf[T float32 | float64] struct {
 	*driver.Array
-	direct []T                          // if it is of this type
-	move   func(v []T, off, stride int) // from or to it
+	direct []T                          // where it is, if its rows have neighbours of this type
+	move   func(v []T, off, stride int) // else, from or to it
+}
+
+// direct reports whether an operand's rows are neighbours of this type.
+func direct[T float32 | float64](a *driver.Array) bool {
+	last := len(a.Shape) - 1
+	return a.Type == typeOf[T]() && (a.Strides[last] == 1 || a.Shape[last] <= 1)
 }
 
 func reads[T float32 | float64](a *driver.Array) headsOf[T] {
-	return headsOf[T]{a, elementsOf[T](a), load[T](a)}
+	if direct[T](a) {
+		return headsOf[T]{a, driver.Of[T](a), nil}
+	}
+	return headsOf[T]{a, nil, load[T](a)}
 }
 
 func writes[T float32 | float64](a *driver.Array) headsOf[T] {
-	x := headsOf[T]{a, elementsOf[T](a), store[T](a)}
-	if a.Strides[3] != 1 {
-		x.direct = nil // products have neighbours for columns
+	if direct[T](a) {
+		return headsOf[T]{a, driver.Of[T](a), nil}
 	}
-	return x
-}
-
-func elementsOf[T float32 | float64](a *driver.Array) []T {
-	if a.Type != typeOf[T]() {
-		return nil
-	}
-	return driver.Of[T](a)
+	return headsOf[T]{a, nil, store[T](a)}
 }
 
 // rows are rows r0 to r1 of a head: where they are, or in buf.
@@ -180,6 +193,18 @@ func (x *headsOf[T]) read(sample, head, r0, r1 int, buf []T) kern.Mat[T] {
 	return x.rows(sample, head, r0, r1, buf)
 }
 
+// copied is rows in buf.
+func (x *headsOf[T]) copied(sample, head, r0, r1 int, buf []T) kern.Mat[T] {
+	width := x.Shape[3]
+	if x.direct == nil {
+		x.transfer(sample, head, r0, r1, buf)
+	} else if r0 < r1 && width > 0 {
+		m := x.rows(sample, head, r0, r1, nil)
+		kern.Columns(buf, width, transposed(m), width, r1-r0)
+	}
+	return matrix(buf, width)
+}
+
 // wrote brings rows from buf to where they belong, if they are not there.
 func (x *headsOf[T]) wrote(sample, head, r0, r1 int, buf []T) {
 	if x.direct == nil {
@@ -195,76 +220,45 @@ func (x *headsOf[T]) transfer(sample, head, r0, r1 int, buf []T) {
 	}
 }
 
-func matrix[T float32 | float64](v []T, columns int) kern.Mat[T] {
-	return kern.Mat[T]{Data: v, RS: columns, CS: 1}
-}
-
-func transposed[T float32 | float64](m kern.Mat[T]) kern.Mat[T] {
-	return kern.Mat[T]{Data: m.Data, RS: m.CS, CS: m.RS}
-}
-
-// from leaves out the first rows.
-func from[T float32 | float64](m kern.Mat[T], row int) kern.Mat[T] {
-	if row > 0 && len(m.Data) > 0 {
-		m.Data = m.Data[row*m.RS:]
-	}
-	return m
-}
-
 // attend: q, k, v; writes o [b h t d] and log Σ exp of each row of scores [b h t].
 func attend[T float32 | float64](a *driver.Args) {
-	t := newAttention[T](a, false)
-	q, k, v, o := reads[T](&a.In[0]), reads[T](&a.In[1]), reads[T](&a.In[2]), writes[T](&a.Out[0])
-	sums := driver.Of[T](&a.Out[1])
+	t := forward[T]{attention: newAttention[T](a, false), sums: driver.Of[T](&a.Out[1])}
+	t.q, t.k, t.v, t.o = reads[T](&a.In[0]), reads[T](&a.In[1]), reads[T](&a.In[2]), writes[T](&a.Out[0])
 	parts, length := 1, t.rows
 	if t.split {
 		parts, length = blocksOf(t.rows), attentionBlock
 	}
 	t.each(parts, a.Work, func(sample, head, part int, s *headSpace[T]) {
-		first, end := part*length, min((part+1)*length, t.rows)
-		if first >= end {
-			return
-		}
-		km, vm := k.read(sample, head, 0, t.seen(end-1), s.k), v.read(sample, head, 0, t.seen(end-1), s.v)
-		for r0 := first; r0 < end; r0 += attentionBlock {
-			r1 := min(r0+attentionBlock, end)
-			m, n := r1-r0, t.seen(r1-1)
-			kern.Gemm(1, m, n, t.width, q.read(sample, head, r0, r1, s.q), transposed(km), matrix(s.scores, n), false, nil, s.gemm)
-			var by [attentionBlock]T
-			for r := range m {
-				row := s.scores[r*n:][:n]
-				seen := row[:t.seen(r0+r)]
-				clear(row[len(seen):])
-				top, sum := attendRow(seen, t.scale)
-				sums[(sample*t.heads+head)*t.rows+r0+r] = top + T(math.Log(float64(sum)))
-				by[r] = 1 / sum
-			}
-			om := o.rows(sample, head, r0, r1, s.o)
-			kern.Gemm(1, m, t.width, n, matrix(s.scores, n), vm, om, false, nil, s.gemm)
-			for r := range m {
-				o := om.Data[r*om.RS:][:t.width]
-				scaled(o, o, by[r])
-			}
-			o.wrote(sample, head, r0, r1, s.o)
-		}
+		t.part(sample, head, part*length, min((part+1)*length, t.rows), s)
 	})
 }
 
-// attendRow is x = e^(scale·x − top), with top the greatest of scale·x; it returns that and the sum.
-func attendRow[T float32 | float64](x []T, scale T) (top, sum T) {
-	if f := f32(x); f != nil {
-		top, sum := kern.AttendRow(f, float32(scale))
-		return T(top), T(sum)
+type forward[T float32 | float64] struct {
+	attention[T]
+	q, k, v, o headsOf[T]
+	sums       []T
+}
+
+// part is what queries first to end find.
+func (t *forward[T]) part(sample, head, first, end int, s *headSpace[T]) {
+	if first >= end {
+		return
 	}
-	top = T(math.Inf(-1))
-	for _, v := range x {
-		top = max(top, scale*v)
+	k, v := t.k.read(sample, head, 0, t.seen(end-1), s.k), t.v.copied(sample, head, 0, t.seen(end-1), s.v)
+	for r0 := first; r0 < end; r0 += attentionBlock {
+		r1 := min(r0+attentionBlock, end)
+		m, n := r1-r0, t.seen(r1-1)
+		p := matrix(s.scores[:n*attentionBlock], attentionBlock)
+		t.columns(s.turned, t.q.read(sample, head, r0, r1, s.q), m)
+		kern.Product(n, attentionBlock, t.width, k, matrix(s.turned, attentionBlock), p, false)
+		t.hide(p.Data, r0, 0, T(math.Inf(-1)))
+		kern.AttendColumns(p.Data, t.scale, &s.sums, &s.factors)
+		copy(t.sums[(sample*t.heads+head)*t.rows+r0:][:m], s.sums[:])
+		o := t.o.rows(sample, head, r0, r1, s.o)
+		kern.Product(m, t.width, n, transposed(p), v, o, false)
+		kern.ScaleRows(o, t.width, s.factors[:m])
+		t.o.wrote(sample, head, r0, r1, s.o)
 	}
-	for i, v := range x {
-		x[i] = T(math.Exp(float64(scale*v - top)))
-		sum += x[i]
-	}
-	return top, sum
 }
 
 // attendBackward: q, k, v, o, log Σ exp, dy; writes dq, dk, dv. With probabilities p made
@@ -300,12 +294,9 @@ type backward[T float32 | float64] struct {
 // all queries.
 func (t *backward[T]) part(sample, head, first, end, k0, k1 int, queries, keys bool, s *headSpace[T]) {
 	w := t.width
-	km, vm := t.k.read(sample, head, k0, k1, s.k), t.v.read(sample, head, k0, k1, s.v)
-	dk, dv := matrix(s.dk, w), matrix(s.dv, w)
-	if keys {
-		clear(s.dk[:(k1-k0)*w])
-		clear(s.dv[:(k1-k0)*w])
-	}
+	k, v := t.k.copied(sample, head, k0, k1, s.k), t.v.read(sample, head, k0, k1, s.v)
+	dk, dv := t.dk.rows(sample, head, k0, k1, s.dk), t.dv.rows(sample, head, k0, k1, s.dv)
+	seen := 0 // keys that have a gradient
 	for r0 := first; r0 < end; r0 += attentionBlock {
 		r1 := min(r0+attentionBlock, end)
 		m, n := r1-r0, min(k1, t.seen(r1-1))-k0
@@ -313,55 +304,46 @@ func (t *backward[T]) part(sample, head, first, end, k0, k1 int, queries, keys b
 			continue
 		}
 		q, o, dy := t.q.read(sample, head, r0, r1, s.q), t.o.read(sample, head, r0, r1, s.o), t.dy.read(sample, head, r0, r1, s.dy)
-		p, ds := matrix(s.scores, n), matrix(s.dprobs, n)
-		kern.Gemm(1, m, n, w, q, transposed(km), p, false, nil, s.gemm)
-		kern.Gemm(1, m, n, w, dy, transposed(vm), ds, false, nil, s.gemm)
-		for r := range m {
-			seen := min(max(t.seen(r0+r)-k0, 0), n)
-			x, y := p.Data[r*n:][:n], ds.Data[r*n:][:n]
-			clear(x[seen:])
-			clear(y[seen:])
-			attendBackRow(x[:seen], y[:seen], t.scale, t.sums[(sample*t.heads+head)*t.rows+r0+r], dot(from(dy, r), from(o, r), s.row))
-		}
+		t.columns(s.turned, q, m)
+		t.columns(s.dturned, dy, m)
+		p, ds := matrix(s.scores[:n*attentionBlock], attentionBlock), matrix(s.dscores[:n*attentionBlock], attentionBlock)
+		kern.Product(n, attentionBlock, w, k, matrix(s.turned, attentionBlock), p, false)
+		kern.Product(n, attentionBlock, w, v, matrix(s.dturned, attentionBlock), ds, false)
+		copy(s.sums[:m], t.sums[(sample*t.heads+head)*t.rows+r0:])
+		kern.DotRows(s.factors[:m], dy, o, w)
+		kern.AttendBackColumns(p.Data, ds.Data, t.scale, &s.sums, &s.factors)
+		t.hide(p.Data, r0, k0, 0)
+		t.hide(ds.Data, r0, k0, 0)
 		if keys {
-			kern.Gemm(1, n, w, m, transposed(p), dy, dv, true, nil, s.gemm)
-			kern.Gemm(1, n, w, m, transposed(ds), q, dk, true, nil, s.gemm)
+			kern.Product(seen, w, m, p, dy, dv, true)
+			kern.Product(seen, w, m, ds, q, dk, true)
+			kern.Product(n-seen, w, m, from(p, seen), dy, from(dv, seen), false)
+			kern.Product(n-seen, w, m, from(ds, seen), q, from(dk, seen), false)
+			seen = n
 		}
 		if queries {
-			kern.Gemm(1, m, w, n, ds, km, t.dq.rows(sample, head, r0, r1, s.dq), false, nil, s.gemm)
+			kern.Product(m, w, n, transposed(ds), k, t.dq.rows(sample, head, r0, r1, s.dq), false)
 			t.dq.wrote(sample, head, r0, r1, s.dq)
 		}
 	}
 	if keys {
-		t.dk.transfer(sample, head, k0, k1, s.dk)
-		t.dv.transfer(sample, head, k0, k1, s.dv)
+		kern.Product(k1-k0-seen, w, 0, k, k, from(dv, seen), false) // zeros, where no query was
+		kern.Product(k1-k0-seen, w, 0, k, k, from(dk, seen), false)
+		t.dk.wrote(sample, head, k0, k1, s.dk)
+		t.dv.wrote(sample, head, k0, k1, s.dv)
 	}
 }
 
-// dot is the product of the first rows of x and y, of as many columns as row has.
-func dot[T float32 | float64](x, y kern.Mat[T], row []T) T {
-	n := len(row)
-	if x.CS == 1 && y.CS == 1 {
-		if f := f32(x.Data[:n]); f != nil {
-			_, sum := kern.ProductsRow(f, f32(y.Data[:n]), 0)
-			return T(sum)
-		}
-	}
-	var sum float64
-	for i := range n {
-		sum += float64(x.Data[i*x.CS]) * float64(y.Data[i*y.CS])
-	}
-	return T(sum)
+// from leaves out the first rows.
+func from[T float32 | float64](m kern.Mat[T], row int) kern.Mat[T] {
+	m.Data = m.Data[min(row*m.RS, len(m.Data)):]
+	return m
 }
 
-// attendBackRow is x = e^(scale·x − sums) and then y = x·(y − inner)·scale.
-func attendBackRow[T float32 | float64](x, y []T, scale, sums, inner T) {
-	if f := f32(x); f != nil {
-		kern.AttendBackRow(f, f32(y), float32(scale), float32(sums), float32(inner))
-		return
-	}
-	for i, v := range x {
-		x[i] = T(math.Exp(float64(scale*v - sums)))
-		y[i] = x[i] * (y[i] - inner) * scale
-	}
+func matrix[T float32 | float64](v []T, columns int) kern.Mat[T] {
+	return kern.Mat[T]{Data: v, RS: columns, CS: 1}
+}
+
+func transposed[T float32 | float64](m kern.Mat[T]) kern.Mat[T] {
+	return kern.Mat[T]{Data: m.Data, RS: m.CS, CS: m.RS}
 }

@@ -1,30 +1,96 @@
 package kern
 
+import "math"
+
 //go:generate go -C gen run ./attend -out ../attend_amd64.s -stubs ../attend_stubs_amd64.go -pkg kern
 
-// AttendRow is x = e^(scale·x − top), where top is scale times the greatest of x, for scale above 0. It returns top
-// and the sum of what it wrote.
-func AttendRow(x []float32, scale float32) (top, sum float32) {
-	if level >= avx512 && len(x) > 0 {
-		return attendRow512(len(x), &x[0], scale, tail512(len(x)))
-	}
-	ScaleRow(x, x, scale)
-	top = MaxRow(x)
-	ExpShiftRow(x, x, top)
-	return top, float32(SumRow(x))
-}
+// AttendLanes is how many queries attention works on at a time: in its scores each key has a row, and each query a column,
+// so that nothing is ever summed across the lanes of a vector.
+const AttendLanes = 32
 
-// AttendBackRow is x = e^(scale·x − sums) and then y = x·(y − inner)·scale.
-func AttendBackRow(x, y []float32, scale, sums, inner float32) {
-	y = y[:len(x)]
-	if level >= avx512 && len(x) > 0 {
-		attendBackRow512(len(x), &x[0], &y[0], scale, sums, inner, tail512(len(x)))
+// AttendColumns makes s = e^(scale·(s − top)), where top is the greatest of each column. Of the columns' sums it writes the
+// inverse to by, and scale·top + ln sum to sums.
+func AttendColumns[T floating](s []T, scale T, sums, by *[AttendLanes]T) {
+	n := len(s) / AttendLanes
+	if f := same[float32](s); f != nil && level >= avx2 {
+		kernel := attendColumns256
+		if level >= avx512 {
+			kernel = attendColumns512
+		}
+		kernel(n, &f[0], float32(scale)*math.Log2E, float32(scale), &same[float32](sums[:])[0], &same[float32](by[:])[0])
 		return
 	}
-	ScaleRow(x, x, scale)
-	ExpShiftRow(x, x, sums)
-	for i, p := range x {
-		y[i] = p * (y[i] - inner) * scale
+	var top [AttendLanes]T
+	for l := range top {
+		top[l], by[l] = T(math.Inf(-1)), 0
+	}
+	for i, v := range s {
+		l := i % AttendLanes
+		top[l] = max(top[l], v)
+	}
+	for i, v := range s {
+		l := i % AttendLanes
+		s[i] = T(math.Exp(float64(scale * (v - top[l]))))
+		by[l] += s[i]
+	}
+	for l, sum := range by {
+		sums[l], by[l] = scale*top[l]+T(math.Log(float64(sum))), 1/sum
+	}
+}
+
+// AttendBackColumns is s = e^(scale·s − sums) and then d = s·(d − inner)·scale, with a number of sums and inner for each column.
+func AttendBackColumns[T floating](s, d []T, scale T, sums, inner *[AttendLanes]T) {
+	n := len(s) / AttendLanes
+	d = d[:len(s)]
+	if f := same[float32](s); f != nil && level >= avx2 {
+		kernel := attendBackColumns256
+		if level >= avx512 {
+			kernel = attendBackColumns512
+		}
+		var powers [AttendLanes]float32 // of 2
+		for l, v := range sums {
+			powers[l] = float32(v) * math.Log2E
+		}
+		kernel(n, &f[0], &same[float32](d)[0], float32(scale)*math.Log2E, float32(scale), &powers[0], &same[float32](inner[:])[0])
+		return
+	}
+	for i, v := range s {
+		l := i % AttendLanes
+		s[i] = T(math.Exp(float64(scale*v - sums[l])))
+		d[i] = s[i] * (d[i] - inner[l]) * scale
+	}
+}
+
+// ScaleRows multiplies each row of x, of n columns that are neighbours, by a number of its own.
+func ScaleRows[T floating](x Mat[T], n int, by []T) {
+	if f := same[float32](by); f != nil && level >= avx512 && len(by) > 0 && n > 0 {
+		scaleRows512(len(by), n, &same[float32](x.Data)[0], x.RS*4, &f[0], tail512(n))
+		return
+	}
+	for r, v := range by {
+		row := x.Data[r*x.RS:][:n]
+		if f := same[float32](row); f != nil {
+			ScaleRow(f, f, float32(v))
+			continue
+		}
+		for i := range row {
+			row[i] *= v
+		}
+	}
+}
+
+// DotRows writes the products of rows of x with those of y, of n columns that are neighbours.
+func DotRows[T floating](out []T, x, y Mat[T], n int) {
+	if f := same[float32](out); f != nil && level >= avx512 && len(out) > 0 && n > 0 {
+		dotRows512(len(out), n, &same[float32](x.Data)[0], x.RS*4, &same[float32](y.Data)[0], y.RS*4, &f[0], tail512(n))
+		return
+	}
+	for r := range out {
+		var sum float64
+		for i := range n {
+			sum += float64(x.Data[r*x.RS+i]) * float64(y.Data[r*y.RS+i])
+		}
+		out[r] = T(sum)
 	}
 }
 

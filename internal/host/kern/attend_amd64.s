@@ -4,224 +4,728 @@
 
 #include "textflag.h"
 
-// func attendRow512(n int, x *float32, scale float32, mask uint32) (top float32, sum float32)
-// Requires: AVX, AVX512F, SSE
-TEXT ·attendRow512(SB), NOSPLIT, $0-32
+// func attendColumns512(n int, s *float32, power float32, scale float32, sums *float32, by *float32)
+// Requires: AVX, AVX512F
+TEXT ·attendColumns512(SB), NOSPLIT, $0-40
 	MOVQ         n+0(FP), CX
-	MOVQ         x+8(FP), SI
-	VBROADCASTSS scale+16(FP), Z16
-	MOVL         mask+20(FP), AX
-	KMOVW        AX, K1
-	VBROADCASTSS attendff800000<>+0(SB), Z5
+	MOVQ         s+8(FP), SI
+	VBROADCASTSS attendff800000<>+0(SB), Z0
+	VBROADCASTSS attendff800000<>+0(SB), Z1
 	MOVQ         SI, DI
-	MOVQ         CX, DX
-	SUBQ         $0x10, DX
-	JL           greatestrest
+	MOVQ         CX, AX
 
 greatest:
-	VMAXPS (DI), Z5, Z5
-	ADDQ   $0x40, DI
-	SUBQ   $0x10, DX
-	JGE    greatest
-
-greatestrest:
-	ADDQ   $0x10, DX
-	JE     greatestdone
-	VMAXPS (DI), Z5, K1, Z5
-	ADDQ   $0x40, DI
-
-greatestdone:
-	VSHUFF32X4   $0x4e, Z5, Z5, Z1
-	VMAXPS       Z1, Z5, Z5
-	VSHUFF32X4   $0xb1, Z5, Z5, Z1
-	VMAXPS       Z1, Z5, Z5
-	VSHUFPS      $0x4e, Z5, Z5, Z1
-	VMAXPS       Z1, Z5, Z5
-	VSHUFPS      $0xb1, Z5, Z5, Z1
-	VMAXPS       Z1, Z5, Z5
-	VMULPS       Z16, Z5, Z5
-	VBROADCASTSS X5, Z17
-	VPXORD       Z6, Z6, Z6
-	VBROADCASTSS attend42b20000<>+0(SB), Z20
-	VBROADCASTSS attendc2d00000<>+0(SB), Z21
-	SUBQ         $0x10, CX
-	JL           exprest
+	VMAXPS       (DI), Z0, Z0
+	VMAXPS       64(DI), Z1, Z1
+	ADDQ         $0x80, DI
+	DECQ         AX
+	JNE          greatest
+	MOVQ         sums+24(FP), DX
+	VBROADCASTSS power+16(FP), Z4
+	VMOVUPS      Z0, (DX)
+	VMULPS       Z4, Z0, Z0
+	VXORPS       X2, X2, X2
+	VMOVUPS      Z1, 64(DX)
+	VMULPS       Z4, Z1, Z1
+	VXORPS       X3, X3, X3
 
 exp:
-	VMOVUPS           (SI), Z0
-	VFMSUB213PS       Z17, Z16, Z0
-	VMINPS            Z0, Z20, Z0
-	VMAXPS            Z0, Z21, Z0
-	VMULPS.BCST       attend3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST attend3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST attendb95e8083<>+0(SB), Z2, Z0
-	VBROADCASTSS      attend39506967<>+0(SB), Z3
-	VFMADD213PS.BCST  attend3ab743ce<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3c088908<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3d2aa9c1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3e2aaaaa<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f000000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VSCALEFPS         Z2, Z3, Z0
-	VMOVUPS           Z0, (SI)
-	VADDPS            Z0, Z6, Z6
-	ADDQ              $0x40, SI
-	SUBQ              $0x10, CX
-	JGE               exp
-
-exprest:
-	ADDQ              $0x10, CX
-	JE                expdone
-	VMOVUPS.Z         (SI), K1, Z0
-	VFMSUB213PS       Z17, Z16, Z0
-	VMINPS            Z0, Z20, Z0
-	VMAXPS            Z0, Z21, Z0
-	VMULPS.BCST       attend3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST attend3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST attendb95e8083<>+0(SB), Z2, Z0
-	VBROADCASTSS      attend39506967<>+0(SB), Z3
-	VFMADD213PS.BCST  attend3ab743ce<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3c088908<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3d2aa9c1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3e2aaaaa<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f000000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VSCALEFPS         Z2, Z3, Z0
-	VMOVUPS           Z0, K1, (SI)
-	VADDPS            Z0, Z6, K1, Z6
-	ADDQ              $0x40, SI
-
-expdone:
-	VSHUFF32X4 $0x4e, Z6, Z6, Z1
-	VADDPS     Z1, Z6, Z6
-	VSHUFF32X4 $0xb1, Z6, Z6, Z1
-	VADDPS     Z1, Z6, Z6
-	VSHUFPS    $0x4e, Z6, Z6, Z1
-	VADDPS     Z1, Z6, Z6
-	VSHUFPS    $0xb1, Z6, Z6, Z1
-	VADDPS     Z1, Z6, Z6
-	MOVSS      X5, top+24(FP)
-	MOVSS      X6, sum+28(FP)
+	VMOVUPS          (SI), Z5
+	VFMSUB213PS      Z0, Z4, Z5
+	VCMPPS.BCST      $0x05, attendc2fa0000<>+0(SB), Z5, K1
+	VRNDSCALEPS      $0x00, Z5, Z6
+	VSUBPS           Z6, Z5, Z5
+	VBROADCASTSS     attend3aaddd0a<>+0(SB), Z7
+	VFMADD213PS.BCST attend3c1e7544<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3d635ba9<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3e75fcde<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3f317215<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3f800000<>+0(SB), Z5, Z7
+	VSCALEFPS.Z      Z6, Z7, K1, Z5
+	VMOVUPS          Z5, (SI)
+	VADDPS           Z5, Z2, Z2
+	VMOVUPS          64(SI), Z5
+	VFMSUB213PS      Z1, Z4, Z5
+	VCMPPS.BCST      $0x05, attendc2fa0000<>+0(SB), Z5, K1
+	VRNDSCALEPS      $0x00, Z5, Z6
+	VSUBPS           Z6, Z5, Z5
+	VBROADCASTSS     attend3aaddd0a<>+0(SB), Z7
+	VFMADD213PS.BCST attend3c1e7544<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3d635ba9<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3e75fcde<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3f317215<>+0(SB), Z5, Z7
+	VFMADD213PS.BCST attend3f800000<>+0(SB), Z5, Z7
+	VSCALEFPS.Z      Z6, Z7, K1, Z5
+	VMOVUPS          Z5, 64(SI)
+	VADDPS           Z5, Z3, Z3
+	ADDQ             $0x80, SI
+	DECQ             CX
+	JNE              exp
+	VBROADCASTSS     scale+20(FP), Z4
+	MOVQ             by+32(FP), BX
+	VBROADCASTSS     attend3f800000<>+0(SB), Z0
+	VDIVPS           Z2, Z0, Z0
+	VMOVUPS          Z0, (BX)
+	VSUBPS           Z2, Z2, Z7
+	VBROADCASTSS     attend3f400000<>+0(SB), Z5
+	VPSUBD           Z5, Z2, Z5
+	VPSRAD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z5, Z6
+	VPSUBD           Z6, Z2, Z6
+	VCVTDQ2PS        Z5, Z5
+	VBROADCASTSS     attend3f800000<>+0(SB), Z8
+	VSUBPS           Z8, Z6, Z2
+	VADDPS           Z8, Z6, Z6
+	VDIVPS           Z6, Z2, Z2
+	VMULPS           Z2, Z2, Z8
+	VBROADCASTSS     attend3e638e39<>+0(SB), Z6
+	VFMADD213PS.BCST attend3e924925<>+0(SB), Z8, Z6
+	VFMADD213PS.BCST attend3ecccccd<>+0(SB), Z8, Z6
+	VFMADD213PS.BCST attend3f2aaaab<>+0(SB), Z8, Z6
+	VFMADD213PS.BCST attend40000000<>+0(SB), Z8, Z6
+	VMULPS           Z6, Z2, Z2
+	VBROADCASTSS     attend3f317218<>+0(SB), Z6
+	VFMADD231PS      Z6, Z5, Z2
+	VADDPS           Z7, Z2, Z2
+	VFMADD231PS      (DX), Z4, Z2
+	VMOVUPS          Z2, (DX)
+	VBROADCASTSS     attend3f800000<>+0(SB), Z0
+	VDIVPS           Z3, Z0, Z0
+	VMOVUPS          Z0, 64(BX)
+	VSUBPS           Z3, Z3, Z7
+	VBROADCASTSS     attend3f400000<>+0(SB), Z5
+	VPSUBD           Z5, Z3, Z5
+	VPSRAD           $0x17, Z5, Z5
+	VPSLLD           $0x17, Z5, Z6
+	VPSUBD           Z6, Z3, Z6
+	VCVTDQ2PS        Z5, Z5
+	VBROADCASTSS     attend3f800000<>+0(SB), Z8
+	VSUBPS           Z8, Z6, Z3
+	VADDPS           Z8, Z6, Z6
+	VDIVPS           Z6, Z3, Z3
+	VMULPS           Z3, Z3, Z8
+	VBROADCASTSS     attend3e638e39<>+0(SB), Z6
+	VFMADD213PS.BCST attend3e924925<>+0(SB), Z8, Z6
+	VFMADD213PS.BCST attend3ecccccd<>+0(SB), Z8, Z6
+	VFMADD213PS.BCST attend3f2aaaab<>+0(SB), Z8, Z6
+	VFMADD213PS.BCST attend40000000<>+0(SB), Z8, Z6
+	VMULPS           Z6, Z3, Z3
+	VBROADCASTSS     attend3f317218<>+0(SB), Z6
+	VFMADD231PS      Z6, Z5, Z3
+	VADDPS           Z7, Z3, Z3
+	VFMADD231PS      64(DX), Z4, Z3
+	VMOVUPS          Z3, 64(DX)
 	VZEROUPPER
 	RET
 
 DATA attendff800000<>+0(SB)/4, $0xff800000
-GLOBL attendff800000<>(SB), RODATA|NOPTR, $4
+DATA attendff800000<>+4(SB)/4, $0xff800000
+DATA attendff800000<>+8(SB)/4, $0xff800000
+DATA attendff800000<>+12(SB)/4, $0xff800000
+DATA attendff800000<>+16(SB)/4, $0xff800000
+DATA attendff800000<>+20(SB)/4, $0xff800000
+DATA attendff800000<>+24(SB)/4, $0xff800000
+DATA attendff800000<>+28(SB)/4, $0xff800000
+GLOBL attendff800000<>(SB), RODATA|NOPTR, $32
 
-DATA attend42b20000<>+0(SB)/4, $0x42b20000
-GLOBL attend42b20000<>(SB), RODATA|NOPTR, $4
+DATA attendc2fa0000<>+0(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+4(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+8(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+12(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+16(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+20(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+24(SB)/4, $0xc2fa0000
+DATA attendc2fa0000<>+28(SB)/4, $0xc2fa0000
+GLOBL attendc2fa0000<>(SB), RODATA|NOPTR, $32
 
-DATA attendc2d00000<>+0(SB)/4, $0xc2d00000
-GLOBL attendc2d00000<>(SB), RODATA|NOPTR, $4
+DATA attend3aaddd0a<>+0(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+4(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+8(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+12(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+16(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+20(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+24(SB)/4, $0x3aaddd0a
+DATA attend3aaddd0a<>+28(SB)/4, $0x3aaddd0a
+GLOBL attend3aaddd0a<>(SB), RODATA|NOPTR, $32
 
-DATA attend3fb8aa3b<>+0(SB)/4, $0x3fb8aa3b
-GLOBL attend3fb8aa3b<>(SB), RODATA|NOPTR, $4
+DATA attend3c1e7544<>+0(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+4(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+8(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+12(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+16(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+20(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+24(SB)/4, $0x3c1e7544
+DATA attend3c1e7544<>+28(SB)/4, $0x3c1e7544
+GLOBL attend3c1e7544<>(SB), RODATA|NOPTR, $32
 
-DATA attend3f318000<>+0(SB)/4, $0x3f318000
-GLOBL attend3f318000<>(SB), RODATA|NOPTR, $4
+DATA attend3d635ba9<>+0(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+4(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+8(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+12(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+16(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+20(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+24(SB)/4, $0x3d635ba9
+DATA attend3d635ba9<>+28(SB)/4, $0x3d635ba9
+GLOBL attend3d635ba9<>(SB), RODATA|NOPTR, $32
 
-DATA attendb95e8083<>+0(SB)/4, $0xb95e8083
-GLOBL attendb95e8083<>(SB), RODATA|NOPTR, $4
+DATA attend3e75fcde<>+0(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+4(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+8(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+12(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+16(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+20(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+24(SB)/4, $0x3e75fcde
+DATA attend3e75fcde<>+28(SB)/4, $0x3e75fcde
+GLOBL attend3e75fcde<>(SB), RODATA|NOPTR, $32
 
-DATA attend39506967<>+0(SB)/4, $0x39506967
-GLOBL attend39506967<>(SB), RODATA|NOPTR, $4
-
-DATA attend3ab743ce<>+0(SB)/4, $0x3ab743ce
-GLOBL attend3ab743ce<>(SB), RODATA|NOPTR, $4
-
-DATA attend3c088908<>+0(SB)/4, $0x3c088908
-GLOBL attend3c088908<>(SB), RODATA|NOPTR, $4
-
-DATA attend3d2aa9c1<>+0(SB)/4, $0x3d2aa9c1
-GLOBL attend3d2aa9c1<>(SB), RODATA|NOPTR, $4
-
-DATA attend3e2aaaaa<>+0(SB)/4, $0x3e2aaaaa
-GLOBL attend3e2aaaaa<>(SB), RODATA|NOPTR, $4
-
-DATA attend3f000000<>+0(SB)/4, $0x3f000000
-GLOBL attend3f000000<>(SB), RODATA|NOPTR, $4
+DATA attend3f317215<>+0(SB)/4, $0x3f317215
+DATA attend3f317215<>+4(SB)/4, $0x3f317215
+DATA attend3f317215<>+8(SB)/4, $0x3f317215
+DATA attend3f317215<>+12(SB)/4, $0x3f317215
+DATA attend3f317215<>+16(SB)/4, $0x3f317215
+DATA attend3f317215<>+20(SB)/4, $0x3f317215
+DATA attend3f317215<>+24(SB)/4, $0x3f317215
+DATA attend3f317215<>+28(SB)/4, $0x3f317215
+GLOBL attend3f317215<>(SB), RODATA|NOPTR, $32
 
 DATA attend3f800000<>+0(SB)/4, $0x3f800000
-GLOBL attend3f800000<>(SB), RODATA|NOPTR, $4
+DATA attend3f800000<>+4(SB)/4, $0x3f800000
+DATA attend3f800000<>+8(SB)/4, $0x3f800000
+DATA attend3f800000<>+12(SB)/4, $0x3f800000
+DATA attend3f800000<>+16(SB)/4, $0x3f800000
+DATA attend3f800000<>+20(SB)/4, $0x3f800000
+DATA attend3f800000<>+24(SB)/4, $0x3f800000
+DATA attend3f800000<>+28(SB)/4, $0x3f800000
+GLOBL attend3f800000<>(SB), RODATA|NOPTR, $32
 
-// func attendBackRow512(n int, x *float32, y *float32, scale float32, sums float32, inner float32, mask uint32)
+DATA attend3f400000<>+0(SB)/4, $0x3f400000
+DATA attend3f400000<>+4(SB)/4, $0x3f400000
+DATA attend3f400000<>+8(SB)/4, $0x3f400000
+DATA attend3f400000<>+12(SB)/4, $0x3f400000
+DATA attend3f400000<>+16(SB)/4, $0x3f400000
+DATA attend3f400000<>+20(SB)/4, $0x3f400000
+DATA attend3f400000<>+24(SB)/4, $0x3f400000
+DATA attend3f400000<>+28(SB)/4, $0x3f400000
+GLOBL attend3f400000<>(SB), RODATA|NOPTR, $32
+
+DATA attend3e638e39<>+0(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+4(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+8(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+12(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+16(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+20(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+24(SB)/4, $0x3e638e39
+DATA attend3e638e39<>+28(SB)/4, $0x3e638e39
+GLOBL attend3e638e39<>(SB), RODATA|NOPTR, $32
+
+DATA attend3e924925<>+0(SB)/4, $0x3e924925
+DATA attend3e924925<>+4(SB)/4, $0x3e924925
+DATA attend3e924925<>+8(SB)/4, $0x3e924925
+DATA attend3e924925<>+12(SB)/4, $0x3e924925
+DATA attend3e924925<>+16(SB)/4, $0x3e924925
+DATA attend3e924925<>+20(SB)/4, $0x3e924925
+DATA attend3e924925<>+24(SB)/4, $0x3e924925
+DATA attend3e924925<>+28(SB)/4, $0x3e924925
+GLOBL attend3e924925<>(SB), RODATA|NOPTR, $32
+
+DATA attend3ecccccd<>+0(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+4(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+8(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+12(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+16(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+20(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+24(SB)/4, $0x3ecccccd
+DATA attend3ecccccd<>+28(SB)/4, $0x3ecccccd
+GLOBL attend3ecccccd<>(SB), RODATA|NOPTR, $32
+
+DATA attend3f2aaaab<>+0(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+4(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+8(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+12(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+16(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+20(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+24(SB)/4, $0x3f2aaaab
+DATA attend3f2aaaab<>+28(SB)/4, $0x3f2aaaab
+GLOBL attend3f2aaaab<>(SB), RODATA|NOPTR, $32
+
+DATA attend40000000<>+0(SB)/4, $0x40000000
+DATA attend40000000<>+4(SB)/4, $0x40000000
+DATA attend40000000<>+8(SB)/4, $0x40000000
+DATA attend40000000<>+12(SB)/4, $0x40000000
+DATA attend40000000<>+16(SB)/4, $0x40000000
+DATA attend40000000<>+20(SB)/4, $0x40000000
+DATA attend40000000<>+24(SB)/4, $0x40000000
+DATA attend40000000<>+28(SB)/4, $0x40000000
+GLOBL attend40000000<>(SB), RODATA|NOPTR, $32
+
+DATA attend3f317218<>+0(SB)/4, $0x3f317218
+DATA attend3f317218<>+4(SB)/4, $0x3f317218
+DATA attend3f317218<>+8(SB)/4, $0x3f317218
+DATA attend3f317218<>+12(SB)/4, $0x3f317218
+DATA attend3f317218<>+16(SB)/4, $0x3f317218
+DATA attend3f317218<>+20(SB)/4, $0x3f317218
+DATA attend3f317218<>+24(SB)/4, $0x3f317218
+DATA attend3f317218<>+28(SB)/4, $0x3f317218
+GLOBL attend3f317218<>(SB), RODATA|NOPTR, $32
+
+// func attendBackColumns512(n int, s *float32, d *float32, power float32, scale float32, powers *float32, inner *float32)
 // Requires: AVX, AVX512F
-TEXT ·attendBackRow512(SB), NOSPLIT, $0-40
+TEXT ·attendBackColumns512(SB), NOSPLIT, $0-48
 	MOVQ         n+0(FP), CX
-	MOVQ         x+8(FP), SI
-	MOVQ         y+16(FP), DI
-	VBROADCASTSS scale+24(FP), Z16
-	VBROADCASTSS sums+28(FP), Z17
-	VBROADCASTSS inner+32(FP), Z18
-	MOVL         mask+36(FP), AX
-	KMOVW        AX, K1
-	VBROADCASTSS attend42b20000<>+0(SB), Z20
-	VBROADCASTSS attendc2d00000<>+0(SB), Z21
-	SUBQ         $0x10, CX
-	JL           exprest
+	MOVQ         s+8(FP), SI
+	MOVQ         d+16(FP), DI
+	MOVQ         powers+32(FP), DX
+	MOVQ         inner+40(FP), BX
+	VBROADCASTSS power+24(FP), Z0
+	VBROADCASTSS scale+28(FP), Z1
+
+loop:
+	VMOVUPS          (SI), Z2
+	VFMSUB213PS      (DX), Z0, Z2
+	VCMPPS.BCST      $0x05, attendc2fa0000<>+0(SB), Z2, K1
+	VRNDSCALEPS      $0x00, Z2, Z4
+	VSUBPS           Z4, Z2, Z2
+	VBROADCASTSS     attend3aaddd0a<>+0(SB), Z5
+	VFMADD213PS.BCST attend3c1e7544<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3d635ba9<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3e75fcde<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3f317215<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3f800000<>+0(SB), Z2, Z5
+	VSCALEFPS.Z      Z4, Z5, K1, Z2
+	VMOVUPS          Z2, (SI)
+	VMOVUPS          (DI), Z3
+	VSUBPS           (BX), Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VMULPS           Z2, Z3, Z3
+	VMOVUPS          Z3, (DI)
+	VMOVUPS          64(SI), Z2
+	VFMSUB213PS      64(DX), Z0, Z2
+	VCMPPS.BCST      $0x05, attendc2fa0000<>+0(SB), Z2, K1
+	VRNDSCALEPS      $0x00, Z2, Z4
+	VSUBPS           Z4, Z2, Z2
+	VBROADCASTSS     attend3aaddd0a<>+0(SB), Z5
+	VFMADD213PS.BCST attend3c1e7544<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3d635ba9<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3e75fcde<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3f317215<>+0(SB), Z2, Z5
+	VFMADD213PS.BCST attend3f800000<>+0(SB), Z2, Z5
+	VSCALEFPS.Z      Z4, Z5, K1, Z2
+	VMOVUPS          Z2, 64(SI)
+	VMOVUPS          64(DI), Z3
+	VSUBPS           64(BX), Z3, Z3
+	VMULPS           Z1, Z3, Z3
+	VMULPS           Z2, Z3, Z3
+	VMOVUPS          Z3, 64(DI)
+	ADDQ             $0x80, SI
+	ADDQ             $0x80, DI
+	DECQ             CX
+	JNE              loop
+	VZEROUPPER
+	RET
+
+// func attendColumns256(n int, s *float32, power float32, scale float32, sums *float32, by *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·attendColumns256(SB), NOSPLIT, $0-40
+	MOVQ         n+0(FP), CX
+	MOVQ         s+8(FP), SI
+	VBROADCASTSS attendff800000<>+0(SB), Y0
+	VBROADCASTSS attendff800000<>+0(SB), Y1
+	VBROADCASTSS attendff800000<>+0(SB), Y2
+	VBROADCASTSS attendff800000<>+0(SB), Y3
+	MOVQ         SI, DI
+	MOVQ         CX, AX
+
+greatest:
+	VMAXPS       (DI), Y0, Y0
+	VMAXPS       32(DI), Y1, Y1
+	VMAXPS       64(DI), Y2, Y2
+	VMAXPS       96(DI), Y3, Y3
+	ADDQ         $0x80, DI
+	DECQ         AX
+	JNE          greatest
+	MOVQ         sums+24(FP), DX
+	VBROADCASTSS power+16(FP), Y8
+	VMOVUPS      Y0, (DX)
+	VMULPS       Y8, Y0, Y0
+	VXORPS       X4, X4, X4
+	VMOVUPS      Y1, 32(DX)
+	VMULPS       Y8, Y1, Y1
+	VXORPS       X5, X5, X5
+	VMOVUPS      Y2, 64(DX)
+	VMULPS       Y8, Y2, Y2
+	VXORPS       X6, X6, X6
+	VMOVUPS      Y3, 96(DX)
+	VMULPS       Y8, Y3, Y3
+	VXORPS       X7, X7, X7
 
 exp:
-	VMOVUPS           (SI), Z0
-	VMOVUPS           (DI), Z4
-	VFMSUB213PS       Z17, Z16, Z0
-	VMINPS            Z0, Z20, Z0
-	VMAXPS            Z0, Z21, Z0
-	VMULPS.BCST       attend3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST attend3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST attendb95e8083<>+0(SB), Z2, Z0
-	VBROADCASTSS      attend39506967<>+0(SB), Z3
-	VFMADD213PS.BCST  attend3ab743ce<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3c088908<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3d2aa9c1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3e2aaaaa<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f000000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VSCALEFPS         Z2, Z3, Z0
-	VSUBPS            Z18, Z4, Z4
-	VMULPS            Z16, Z4, Z4
-	VMULPS            Z0, Z4, Z4
-	VMOVUPS           Z0, (SI)
-	VMOVUPS           Z4, (DI)
-	ADDQ              $0x40, SI
-	ADDQ              $0x40, DI
-	SUBQ              $0x10, CX
-	JGE               exp
+	VMOVUPS      (SI), Y9
+	VFMSUB213PS  Y0, Y8, Y9
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y9, Y12
+	VROUNDPS     $0x00, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y11
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f317215<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f800000<>+0(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y11, Y9
+	VANDPS       Y12, Y9, Y9
+	VMOVUPS      Y9, (SI)
+	VADDPS       Y9, Y4, Y4
+	VMOVUPS      32(SI), Y9
+	VFMSUB213PS  Y1, Y8, Y9
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y9, Y12
+	VROUNDPS     $0x00, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y11
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f317215<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f800000<>+0(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y11, Y9
+	VANDPS       Y12, Y9, Y9
+	VMOVUPS      Y9, 32(SI)
+	VADDPS       Y9, Y5, Y5
+	VMOVUPS      64(SI), Y9
+	VFMSUB213PS  Y2, Y8, Y9
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y9, Y12
+	VROUNDPS     $0x00, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y11
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f317215<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f800000<>+0(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y11, Y9
+	VANDPS       Y12, Y9, Y9
+	VMOVUPS      Y9, 64(SI)
+	VADDPS       Y9, Y6, Y6
+	VMOVUPS      96(SI), Y9
+	VFMSUB213PS  Y3, Y8, Y9
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y9, Y12
+	VROUNDPS     $0x00, Y9, Y10
+	VSUBPS       Y10, Y9, Y9
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y11
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f317215<>+0(SB), Y9, Y11
+	VFMADD213PS  attend3f800000<>+0(SB), Y9, Y11
+	VCVTPS2DQ    Y10, Y10
+	VPSLLD       $0x17, Y10, Y10
+	VPADDD       Y10, Y11, Y9
+	VANDPS       Y12, Y9, Y9
+	VMOVUPS      Y9, 96(SI)
+	VADDPS       Y9, Y7, Y7
+	ADDQ         $0x80, SI
+	DECQ         CX
+	JNE          exp
+	VBROADCASTSS scale+20(FP), Y8
+	MOVQ         by+32(FP), BX
+	VBROADCASTSS attend3f800000<>+0(SB), Y0
+	VDIVPS       Y4, Y0, Y0
+	VMOVUPS      Y0, (BX)
+	VSUBPS       Y4, Y4, Y11
+	VBROADCASTSS attend3f400000<>+0(SB), Y9
+	VPSUBD       Y9, Y4, Y9
+	VPSRAD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y9, Y10
+	VPSUBD       Y10, Y4, Y10
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS attend3f800000<>+0(SB), Y12
+	VSUBPS       Y12, Y10, Y4
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y4, Y4
+	VMULPS       Y4, Y4, Y12
+	VBROADCASTSS attend3e638e39<>+0(SB), Y10
+	VFMADD213PS  attend3e924925<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3ecccccd<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3f2aaaab<>+0(SB), Y12, Y10
+	VFMADD213PS  attend40000000<>+0(SB), Y12, Y10
+	VMULPS       Y10, Y4, Y4
+	VBROADCASTSS attend3f317218<>+0(SB), Y10
+	VFMADD231PS  Y10, Y9, Y4
+	VADDPS       Y11, Y4, Y4
+	VFMADD231PS  (DX), Y8, Y4
+	VMOVUPS      Y4, (DX)
+	VBROADCASTSS attend3f800000<>+0(SB), Y0
+	VDIVPS       Y5, Y0, Y0
+	VMOVUPS      Y0, 32(BX)
+	VSUBPS       Y5, Y5, Y11
+	VBROADCASTSS attend3f400000<>+0(SB), Y9
+	VPSUBD       Y9, Y5, Y9
+	VPSRAD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y9, Y10
+	VPSUBD       Y10, Y5, Y10
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS attend3f800000<>+0(SB), Y12
+	VSUBPS       Y12, Y10, Y5
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y5, Y5
+	VMULPS       Y5, Y5, Y12
+	VBROADCASTSS attend3e638e39<>+0(SB), Y10
+	VFMADD213PS  attend3e924925<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3ecccccd<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3f2aaaab<>+0(SB), Y12, Y10
+	VFMADD213PS  attend40000000<>+0(SB), Y12, Y10
+	VMULPS       Y10, Y5, Y5
+	VBROADCASTSS attend3f317218<>+0(SB), Y10
+	VFMADD231PS  Y10, Y9, Y5
+	VADDPS       Y11, Y5, Y5
+	VFMADD231PS  32(DX), Y8, Y5
+	VMOVUPS      Y5, 32(DX)
+	VBROADCASTSS attend3f800000<>+0(SB), Y0
+	VDIVPS       Y6, Y0, Y0
+	VMOVUPS      Y0, 64(BX)
+	VSUBPS       Y6, Y6, Y11
+	VBROADCASTSS attend3f400000<>+0(SB), Y9
+	VPSUBD       Y9, Y6, Y9
+	VPSRAD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y9, Y10
+	VPSUBD       Y10, Y6, Y10
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS attend3f800000<>+0(SB), Y12
+	VSUBPS       Y12, Y10, Y6
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y6, Y6
+	VMULPS       Y6, Y6, Y12
+	VBROADCASTSS attend3e638e39<>+0(SB), Y10
+	VFMADD213PS  attend3e924925<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3ecccccd<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3f2aaaab<>+0(SB), Y12, Y10
+	VFMADD213PS  attend40000000<>+0(SB), Y12, Y10
+	VMULPS       Y10, Y6, Y6
+	VBROADCASTSS attend3f317218<>+0(SB), Y10
+	VFMADD231PS  Y10, Y9, Y6
+	VADDPS       Y11, Y6, Y6
+	VFMADD231PS  64(DX), Y8, Y6
+	VMOVUPS      Y6, 64(DX)
+	VBROADCASTSS attend3f800000<>+0(SB), Y0
+	VDIVPS       Y7, Y0, Y0
+	VMOVUPS      Y0, 96(BX)
+	VSUBPS       Y7, Y7, Y11
+	VBROADCASTSS attend3f400000<>+0(SB), Y9
+	VPSUBD       Y9, Y7, Y9
+	VPSRAD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y9, Y10
+	VPSUBD       Y10, Y7, Y10
+	VCVTDQ2PS    Y9, Y9
+	VBROADCASTSS attend3f800000<>+0(SB), Y12
+	VSUBPS       Y12, Y10, Y7
+	VADDPS       Y12, Y10, Y10
+	VDIVPS       Y10, Y7, Y7
+	VMULPS       Y7, Y7, Y12
+	VBROADCASTSS attend3e638e39<>+0(SB), Y10
+	VFMADD213PS  attend3e924925<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3ecccccd<>+0(SB), Y12, Y10
+	VFMADD213PS  attend3f2aaaab<>+0(SB), Y12, Y10
+	VFMADD213PS  attend40000000<>+0(SB), Y12, Y10
+	VMULPS       Y10, Y7, Y7
+	VBROADCASTSS attend3f317218<>+0(SB), Y10
+	VFMADD231PS  Y10, Y9, Y7
+	VADDPS       Y11, Y7, Y7
+	VFMADD231PS  96(DX), Y8, Y7
+	VMOVUPS      Y7, 96(DX)
+	VZEROUPPER
+	RET
 
-exprest:
-	ADDQ              $0x10, CX
-	JE                expdone
-	VMOVUPS.Z         (SI), K1, Z0
-	VMOVUPS.Z         (DI), K1, Z4
-	VFMSUB213PS       Z17, Z16, Z0
-	VMINPS            Z0, Z20, Z0
-	VMAXPS            Z0, Z21, Z0
-	VMULPS.BCST       attend3fb8aa3b<>+0(SB), Z0, Z2
-	VRNDSCALEPS       $0x00, Z2, Z2
-	VFNMADD231PS.BCST attend3f318000<>+0(SB), Z2, Z0
-	VFNMADD231PS.BCST attendb95e8083<>+0(SB), Z2, Z0
-	VBROADCASTSS      attend39506967<>+0(SB), Z3
-	VFMADD213PS.BCST  attend3ab743ce<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3c088908<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3d2aa9c1<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3e2aaaaa<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f000000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VFMADD213PS.BCST  attend3f800000<>+0(SB), Z0, Z3
-	VSCALEFPS         Z2, Z3, Z0
-	VSUBPS            Z18, Z4, Z4
-	VMULPS            Z16, Z4, Z4
-	VMULPS            Z0, Z4, Z4
-	VMOVUPS           Z0, K1, (SI)
-	VMOVUPS           Z4, K1, (DI)
-	ADDQ              $0x40, SI
-	ADDQ              $0x40, DI
+// func attendBackColumns256(n int, s *float32, d *float32, power float32, scale float32, powers *float32, inner *float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·attendBackColumns256(SB), NOSPLIT, $0-48
+	MOVQ         n+0(FP), CX
+	MOVQ         s+8(FP), SI
+	MOVQ         d+16(FP), DI
+	MOVQ         powers+32(FP), DX
+	MOVQ         inner+40(FP), BX
+	VBROADCASTSS power+24(FP), Y0
+	VBROADCASTSS scale+28(FP), Y1
 
-expdone:
+loop:
+	VMOVUPS      (SI), Y2
+	VFMSUB213PS  (DX), Y0, Y2
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y2, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y4, Y2, Y2
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y5
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f317215<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f800000<>+0(SB), Y2, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y2
+	VANDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, (SI)
+	VMOVUPS      (DI), Y3
+	VSUBPS       (BX), Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, (DI)
+	VMOVUPS      32(SI), Y2
+	VFMSUB213PS  32(DX), Y0, Y2
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y2, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y4, Y2, Y2
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y5
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f317215<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f800000<>+0(SB), Y2, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y2
+	VANDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, 32(SI)
+	VMOVUPS      32(DI), Y3
+	VSUBPS       32(BX), Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 32(DI)
+	VMOVUPS      64(SI), Y2
+	VFMSUB213PS  64(DX), Y0, Y2
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y2, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y4, Y2, Y2
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y5
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f317215<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f800000<>+0(SB), Y2, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y2
+	VANDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, 64(SI)
+	VMOVUPS      64(DI), Y3
+	VSUBPS       64(BX), Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 64(DI)
+	VMOVUPS      96(SI), Y2
+	VFMSUB213PS  96(DX), Y0, Y2
+	VCMPPS       $0x05, attendc2fa0000<>+0(SB), Y2, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y4, Y2, Y2
+	VBROADCASTSS attend3aaddd0a<>+0(SB), Y5
+	VFMADD213PS  attend3c1e7544<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3d635ba9<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3e75fcde<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f317215<>+0(SB), Y2, Y5
+	VFMADD213PS  attend3f800000<>+0(SB), Y2, Y5
+	VCVTPS2DQ    Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       Y4, Y5, Y2
+	VANDPS       Y6, Y2, Y2
+	VMOVUPS      Y2, 96(SI)
+	VMOVUPS      96(DI), Y3
+	VSUBPS       96(BX), Y3, Y3
+	VMULPS       Y1, Y3, Y3
+	VMULPS       Y2, Y3, Y3
+	VMOVUPS      Y3, 96(DI)
+	ADDQ         $0x80, SI
+	ADDQ         $0x80, DI
+	DECQ         CX
+	JNE          loop
+	VZEROUPPER
+	RET
+
+// func scaleRows512(m int, n int, x *float32, pitch int, by *float32, mask uint32)
+// Requires: AVX, AVX512F
+TEXT ·scaleRows512(SB), NOSPLIT, $0-44
+	MOVQ  m+0(FP), CX
+	MOVQ  x+16(FP), SI
+	MOVQ  pitch+24(FP), DX
+	MOVQ  by+32(FP), DI
+	MOVL  mask+40(FP), AX
+	KMOVW AX, K1
+
+row:
+	VBROADCASTSS (DI), Z0
+	MOVQ         n+8(FP), R8
+	MOVQ         SI, R9
+	SUBQ         $0x10, R8
+	JL           rest
+
+vector:
+	VMULPS  (R9), Z0, Z1
+	VMOVUPS Z1, (R9)
+	ADDQ    $0x40, R9
+	SUBQ    $0x10, R8
+	JGE     vector
+
+rest:
+	ADDQ     $0x10, R8
+	JE       done
+	VMULPS.Z (R9), Z0, K1, Z1
+	VMOVUPS  Z1, K1, (R9)
+
+done:
+	ADDQ DX, SI
+	ADDQ $0x04, DI
+	DECQ CX
+	JNE  row
+	VZEROUPPER
+	RET
+
+// func dotRows512(m int, n int, x *float32, xp int, y *float32, yp int, out *float32, mask uint32)
+// Requires: AVX, AVX512DQ, AVX512F
+TEXT ·dotRows512(SB), NOSPLIT, $0-60
+	MOVQ  m+0(FP), CX
+	MOVQ  x+16(FP), SI
+	MOVQ  xp+24(FP), DX
+	MOVQ  y+32(FP), DI
+	MOVQ  yp+40(FP), BX
+	MOVQ  out+48(FP), R10
+	MOVL  mask+56(FP), AX
+	KMOVW AX, K1
+
+row:
+	VPXORD Z0, Z0, Z0
+	MOVQ   n+8(FP), R8
+	XORQ   R9, R9
+	SUBQ   $0x10, R8
+	JL     rest
+
+vector:
+	VMOVUPS     (SI)(R9*1), Z1
+	VFMADD231PS (DI)(R9*1), Z1, Z0
+	ADDQ        $0x40, R9
+	SUBQ        $0x10, R8
+	JGE         vector
+
+rest:
+	ADDQ        $0x10, R8
+	JE          done
+	VMOVUPS.Z   (SI)(R9*1), K1, Z1
+	VFMADD231PS (DI)(R9*1), Z1, K1, Z0
+
+done:
+	VEXTRACTF32X8 $0x01, Z0, Y2
+	VADDPS        Y2, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X2
+	VADDPS        X2, X0, X0
+	VMOVHLPS      X0, X0, X2
+	VADDPS        X2, X0, X0
+	VMOVSHDUP     X0, X2
+	VADDSS        X2, X0, X0
+	VMOVSS        X0, (R10)
+	ADDQ          DX, SI
+	ADDQ          BX, DI
+	ADDQ          $0x04, R10
+	DECQ          CX
+	JNE           row
 	VZEROUPPER
 	RET

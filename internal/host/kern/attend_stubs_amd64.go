@@ -5,7 +5,19 @@
 package kern
 
 //go:noescape
-func attendRow512(n int, x *float32, scale float32, mask uint32) (top float32, sum float32)
+func attendColumns512(n int, s *float32, power float32, scale float32, sums *float32, by *float32)
 
 //go:noescape
-func attendBackRow512(n int, x *float32, y *float32, scale float32, sums float32, inner float32, mask uint32)
+func attendBackColumns512(n int, s *float32, d *float32, power float32, scale float32, powers *float32, inner *float32)
+
+//go:noescape
+func attendColumns256(n int, s *float32, power float32, scale float32, sums *float32, by *float32)
+
+//go:noescape
+func attendBackColumns256(n int, s *float32, d *float32, power float32, scale float32, powers *float32, inner *float32)
+
+//go:noescape
+func scaleRows512(m int, n int, x *float32, pitch int, by *float32, mask uint32)
+
+//go:noescape
+func dotRows512(m int, n int, x *float32, xp int, y *float32, yp int, out *float32, mask uint32)

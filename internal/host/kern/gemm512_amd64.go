@@ -83,3 +83,26 @@ func tile512[F floating](x1, x2, x6 []func(k int, a *F, ars, acs int, b *F, bs i
 		at += n
 	}
 }
+
+// product512 is Product: what tile512 does for each tile would take longer than some of its.
+func product512(m, n, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, acc bool) {
+	panels := (m + 13) / 14
+	for j := 0; j < n; j += 32 {
+		kernels, mask := &gemmF32zx2, uint32(1)<<((n-j-1)%16+1)-1
+		switch {
+		case n-j >= 32:
+			mask = 1<<16 - 1
+		case n-j <= 16:
+			kernels = &gemmF32zx1
+		}
+		for i := range panels {
+			r0, r1 := i*m/panels, (i+1)*m/panels
+			to := &c[r0*ldc+j]
+			var d *float32
+			if acc {
+				d = to
+			}
+			kernels[r1-r0](k, &a[r0*ars], ars*4, acs*4, &b[j], bs*4, to, ldc*4, d, ldc*4, mask)
+		}
+	}
+}

@@ -14,3 +14,6 @@ func pack512[T Elem, F floating](kind packing, dst []F, pitch int, src []T, si, 
 
 func dots512(m, n, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
 }
+
+func product512(m, n, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, acc bool) {
+}

@@ -1,4 +1,4 @@
-// Command attend writes the assembly of attention's rows: what becomes of a query's scores, in one pass each way.
+// Command attend writes the assembly of attention's scores: what becomes of them, in place, each way.
 package main
 
 import (
@@ -13,167 +13,309 @@ import (
 
 func main() {
 	ConstraintExpr("amd64,!race")
-	forward()
-	backward()
+	for _, v := range []vectors{wide, narrow} {
+		v.forward()
+		v.backward()
+	}
+	scale()
+	dots()
 	Generate()
 }
 
-const zlanes = 64 // bytes of a vector
+const row = 128 // bytes of the scores of a key: those of 32 queries
+
+// Vectors are those of a level.
+type vectors struct {
+	bits int
+	regs []reg.VecPhysical
+}
 
 var (
-	n, x, y     = reg.RCX, reg.RSI, reg.RDI
-	scale, from = reg.Z16, reg.Z17
-	most, least = reg.Z20, reg.Z21 // that exp tells from more and from less
+	wide = vectors{512, []reg.VecPhysical{reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+		reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15}}
+	narrow = vectors{256, []reg.VecPhysical{reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+		reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15}}
 )
 
-// forward makes x = e^(scale·x − top) of a row, where top is scale times its greatest value, and their sum. The last vector
-// is under a mask.
-func forward() {
-	TEXT("attendRow512", NOSPLIT, "func(n int, x *float32, scale float32, mask uint32) (top, sum float32)")
+func (v vectors) bytes() int { return v.bits / 8 }
+func (v vectors) count() int { return row / v.bytes() } // that hold a row
+
+// forward makes s = 2^(power·(s − top)) of n rows, where top is the greatest of each column. Of the columns' sums it writes
+// the inverse, and scale·top + ln sum.
+func (v vectors) forward() {
+	TEXT(fmt.Sprintf("attendColumns%d", v.bits), NOSPLIT, "func(n int, s *float32, power, scale float32, sums, by *float32)")
 	Pragma("noescape")
+	n, s, at, out := reg.RCX, reg.RSI, reg.RDI, reg.RDX
 	Load(Param("n"), n)
-	Load(Param("x"), x)
-	VBROADCASTSS(NewParamAddr("scale", 16), scale)
-	Load(Param("mask"), reg.EAX)
-	KMOVW(reg.EAX, reg.K1)
-	top, sum, v := reg.Z5, reg.Z6, reg.Z0
-	VBROADCASTSS(constant(math.Inf(-1)), top)
-	MOVQ(x, y)
-	MOVQ(n, reg.RDX)
-	each("greatest", reg.RDX, func(last bool) {
-		if last {
-			VMAXPS(Mem{Base: y}, top, reg.K1, top)
-		} else {
-			VMAXPS(Mem{Base: y}, top, top)
-		}
-		ADDQ(Imm(zlanes), y)
-	})
-	reduce(VMAXPS, top)
-	VMULPS(scale, top, top)
-	VBROADCASTSS(reg.X5, from)
-	VPXORD(sum, sum, sum)
-	VBROADCASTSS(constant(89), most)
-	VBROADCASTSS(constant(-104), least)
-	each("exp", n, func(last bool) {
-		if last {
-			VMOVUPS_Z(Mem{Base: x}, reg.K1, v)
-		} else {
-			VMOVUPS(Mem{Base: x}, v)
-		}
-		VFMSUB213PS(from, scale, v)
-		exp(v)
-		if last {
-			VMOVUPS(v, reg.K1, Mem{Base: x})
-			VADDPS(v, sum, reg.K1, sum)
-		} else {
-			VMOVUPS(v, Mem{Base: x})
-			VADDPS(v, sum, sum)
-		}
-		ADDQ(Imm(zlanes), x)
-	})
-	reduce(VADDPS, sum)
-	Store(reg.X5, ReturnIndex(0))
-	Store(reg.X6, ReturnIndex(1))
+	Load(Param("s"), s)
+	top, sum, power := v.regs[:v.count()], v.regs[v.count():2*v.count()], v.regs[2*v.count()]
+	for _, t := range top {
+		v.load(math.Inf(-1), t)
+	}
+	MOVQ(s, at)
+	MOVQ(n, reg.RAX)
+	Label("greatest")
+	for j, t := range top {
+		VMAXPS(Mem{Base: at, Disp: j * v.bytes()}, t, t)
+	}
+	ADDQ(Imm(row), at)
+	DECQ(reg.RAX)
+	JNE(LabelRef("greatest"))
+	Load(Param("sums"), out)
+	VBROADCASTSS(NewParamAddr("power", 16), power)
+	for j, t := range top {
+		VMOVUPS(t, Mem{Base: out, Disp: j * v.bytes()})
+		VMULPS(power, t, t)
+		VXORPS(sum[j].(reg.Vec).AsX(), sum[j].(reg.Vec).AsX(), sum[j].(reg.Vec).AsX())
+	}
+	temps := v.regs[2*v.count()+1:]
+	Label("exp")
+	for j := range top {
+		x, m := temps[0], Mem{Base: s, Disp: j * v.bytes()}
+		VMOVUPS(m, x)
+		VFMSUB213PS(top[j], power, x)
+		v.exp2(x, temps[1:])
+		VMOVUPS(x, m)
+		VADDPS(x, sum[j], sum[j])
+	}
+	ADDQ(Imm(row), s)
+	DECQ(n)
+	JNE(LabelRef("exp"))
+	scale, by := power, reg.RBX
+	VBROADCASTSS(NewParamAddr("scale", 20), scale)
+	Load(Param("by"), by)
+	for j, x := range sum {
+		inverse, m := top[0], Mem{Base: out, Disp: j * v.bytes()}
+		v.load(1, inverse)
+		VDIVPS(x, inverse, inverse)
+		VMOVUPS(inverse, Mem{Base: by, Disp: j * v.bytes()})
+		v.ln(x, temps)
+		VFMADD231PS(m, scale, x)
+		VMOVUPS(x, m)
+	}
 	VZEROUPPER()
 	RET()
 }
 
-// backward makes p = e^(scale·x − sums) of x, and p·(y − inner)·scale of y.
-func backward() {
-	TEXT("attendBackRow512", NOSPLIT, "func(n int, x, y *float32, scale, sums, inner float32, mask uint32)")
+// backward makes p = 2^(power·s − powers) of s, and p·(d − inner)·scale of d.
+func (v vectors) backward() {
+	TEXT(fmt.Sprintf("attendBackColumns%d", v.bits), NOSPLIT, "func(n int, s, d *float32, power, scale float32, powers, inner *float32)")
 	Pragma("noescape")
-	inner, v, w := reg.Z18, reg.Z0, reg.Z4
+	n, s, d, powers, inner := reg.RCX, reg.RSI, reg.RDI, reg.RDX, reg.RBX
 	Load(Param("n"), n)
+	Load(Param("s"), s)
+	Load(Param("d"), d)
+	Load(Param("powers"), powers)
+	Load(Param("inner"), inner)
+	power, scale, temps := v.regs[0], v.regs[1], v.regs[2:]
+	VBROADCASTSS(NewParamAddr("power", 24), power)
+	VBROADCASTSS(NewParamAddr("scale", 28), scale)
+	Label("loop")
+	for j := range v.count() {
+		at := func(base reg.Register) Mem { return Mem{Base: base, Disp: j * v.bytes()} }
+		x, y := temps[0], temps[1]
+		VMOVUPS(at(s), x)
+		VFMSUB213PS(at(powers), power, x)
+		v.exp2(x, temps[2:])
+		VMOVUPS(x, at(s))
+		VMOVUPS(at(d), y)
+		VSUBPS(at(inner), y, y)
+		VMULPS(scale, y, y)
+		VMULPS(x, y, y)
+		VMOVUPS(y, at(d))
+	}
+	ADDQ(Imm(row), s)
+	ADDQ(Imm(row), d)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// Numbers too small for a normal float32, which would take a hundred times as long, become 0.
+const (
+	floor   = -125
+	notLess = U8(5) // or not a number
+)
+
+// scale multiplies each of m rows of n columns by a number of its own.
+func scale() {
+	TEXT("scaleRows512", NOSPLIT, "func(m, n int, x *float32, pitch int, by *float32, mask uint32)")
+	Pragma("noescape")
+	m, x, pitch, by := reg.RCX, reg.RSI, reg.RDX, reg.RDI
+	Load(Param("m"), m)
 	Load(Param("x"), x)
-	Load(Param("y"), y)
-	VBROADCASTSS(NewParamAddr("scale", 24), scale)
-	VBROADCASTSS(NewParamAddr("sums", 28), from)
-	VBROADCASTSS(NewParamAddr("inner", 32), inner)
+	Load(Param("pitch"), pitch)
+	Load(Param("by"), by)
 	Load(Param("mask"), reg.EAX)
 	KMOVW(reg.EAX, reg.K1)
-	VBROADCASTSS(constant(89), most)
-	VBROADCASTSS(constant(-104), least)
-	each("exp", n, func(last bool) {
+	f, n, at := reg.Z0, reg.R8, reg.R9
+	Label("row")
+	VBROADCASTSS(Mem{Base: by}, f)
+	Load(Param("n"), n)
+	MOVQ(x, at)
+	each(n, func(last bool) {
 		if last {
-			VMOVUPS_Z(Mem{Base: x}, reg.K1, v)
-			VMOVUPS_Z(Mem{Base: y}, reg.K1, w)
-		} else {
-			VMOVUPS(Mem{Base: x}, v)
-			VMOVUPS(Mem{Base: y}, w)
+			VMULPS_Z(Mem{Base: at}, f, reg.K1, reg.Z1)
+			VMOVUPS(reg.Z1, reg.K1, Mem{Base: at})
+			return
 		}
-		VFMSUB213PS(from, scale, v)
-		exp(v)
-		VSUBPS(inner, w, w)
-		VMULPS(scale, w, w)
-		VMULPS(v, w, w)
-		if last {
-			VMOVUPS(v, reg.K1, Mem{Base: x})
-			VMOVUPS(w, reg.K1, Mem{Base: y})
-		} else {
-			VMOVUPS(v, Mem{Base: x})
-			VMOVUPS(w, Mem{Base: y})
-		}
-		ADDQ(Imm(zlanes), x)
-		ADDQ(Imm(zlanes), y)
+		VMULPS(Mem{Base: at}, f, reg.Z1)
+		VMOVUPS(reg.Z1, Mem{Base: at})
+		ADDQ(Imm(64), at)
 	})
+	ADDQ(pitch, x)
+	ADDQ(Imm(4), by)
+	DECQ(m)
+	JNE(LabelRef("row"))
+	VZEROUPPER()
+	RET()
+}
+
+// dots writes the products of m rows of x with those of y, of n columns.
+func dots() {
+	TEXT("dotRows512", NOSPLIT, "func(m, n int, x *float32, xp int, y *float32, yp int, out *float32, mask uint32)")
+	Pragma("noescape")
+	m, x, y, xp, yp, out := reg.RCX, reg.RSI, reg.RDI, reg.RDX, reg.RBX, reg.R10
+	Load(Param("m"), m)
+	Load(Param("x"), x)
+	Load(Param("xp"), xp)
+	Load(Param("y"), y)
+	Load(Param("yp"), yp)
+	Load(Param("out"), out)
+	Load(Param("mask"), reg.EAX)
+	KMOVW(reg.EAX, reg.K1)
+	sum, v, n, at := reg.Z0, reg.Z1, reg.R8, reg.R9
+	Label("row")
+	VPXORD(sum, sum, sum)
+	Load(Param("n"), n)
+	XORQ(at, at)
+	each(n, func(last bool) {
+		from := func(base reg.Register) Mem { return Mem{Base: base, Index: at, Scale: 1} }
+		if last {
+			VMOVUPS_Z(from(x), reg.K1, v)
+			VFMADD231PS(from(y), v, reg.K1, sum)
+			return
+		}
+		VMOVUPS(from(x), v)
+		VFMADD231PS(from(y), v, sum)
+		ADDQ(Imm(64), at)
+	})
+	VEXTRACTF32X8(Imm(1), sum, reg.Y2)
+	VADDPS(reg.Y2, reg.Y0, reg.Y0)
+	VEXTRACTF128(Imm(1), reg.Y0, reg.X2)
+	VADDPS(reg.X2, reg.X0, reg.X0)
+	VMOVHLPS(reg.X0, reg.X0, reg.X2)
+	VADDPS(reg.X2, reg.X0, reg.X0)
+	VMOVSHDUP(reg.X0, reg.X2)
+	VADDSS(reg.X2, reg.X0, reg.X0)
+	VMOVSS(reg.X0, Mem{Base: out})
+	ADDQ(xp, x)
+	ADDQ(yp, y)
+	ADDQ(Imm(4), out)
+	DECQ(m)
+	JNE(LabelRef("row"))
 	VZEROUPPER()
 	RET()
 }
 
 // each runs body for whole vectors of n elements, and for what is left.
-func each(name string, n reg.GPPhysical, body func(last bool)) {
+func each(n reg.GPPhysical, body func(last bool)) {
 	SUBQ(Imm(16), n)
-	JL(LabelRef(name + "rest"))
-	Label(name)
+	JL(LabelRef("rest"))
+	Label("vector")
 	body(false)
 	SUBQ(Imm(16), n)
-	JGE(LabelRef(name))
-	Label(name + "rest")
+	JGE(LabelRef("vector"))
+	Label("rest")
 	ADDQ(Imm(16), n)
-	JE(LabelRef(name + "done"))
+	JE(LabelRef("done"))
 	body(true)
-	Label(name + "done")
+	Label("done")
 }
 
-// reduce brings all lanes together in the first.
-func reduce(f func(...Op), v reg.VecPhysical) {
-	t := reg.Z1
-	VSHUFF32X4(Imm(0x4e), v, v, t)
-	f(t, v, v)
-	VSHUFF32X4(Imm(0xb1), v, v, t)
-	f(t, v, v)
-	VSHUFPS(Imm(0x4e), v, v, t)
-	f(t, v, v)
-	VSHUFPS(Imm(0xb1), v, v, t)
-	f(t, v, v)
+// exp2 makes 2^x of x, no greater than 1 but for rounding: x = n + r, a polynomial in r whose relative error is at most
+// 1e-7, times 2^n.
+func (v vectors) exp2(x reg.VecPhysical, temps []reg.VecPhysical) {
+	n, p := temps[0], temps[1]
+	polynomial := []float64{0.0013264727262164012, 0.00967151271039255, 0.05550733743741791, 0.24022242084293965, 0.6931469775985017, 1}
+	if v.bits == 512 {
+		VCMPPS_BCST(notLess, v.constant(floor), x, reg.K1)
+		VRNDSCALEPS(Imm(0), x, n)
+		VSUBPS(n, x, x)
+		v.load(polynomial[0], p)
+		for _, a := range polynomial[1:] {
+			v.add(a, x, p)
+		}
+		VSCALEFPS_Z(n, p, reg.K1, x)
+		return
+	}
+	exists := temps[2]
+	VCMPPS(notLess, v.constant(floor), x, exists)
+	VROUNDPS(Imm(0), x, n)
+	VSUBPS(n, x, x)
+	v.load(polynomial[0], p)
+	for _, a := range polynomial[1:] {
+		v.add(a, x, p)
+	}
+	VCVTPS2DQ(n, n)
+	VPSLLD(Imm(23), n, n)
+	VPADDD(n, p, x)
+	VANDPS(exists, x, x)
+}
+
+// ln makes ln x of x, no less than 1 but for rounding: x = m·2^e with m from 3/4 to 3/2, and ln m = 2·artanh((m − 1)/(m + 1)).
+// Infinity and what is no number become NaN.
+func (v vectors) ln(x reg.VecPhysical, temps []reg.VecPhysical) {
+	e, m, nan := temps[0], temps[1], temps[2]
+	VSUBPS(x, x, nan)
+	v.load(0.75, e)
+	VPSUBD(e, x, e)
+	VPSRAD(Imm(23), e, e)
+	VPSLLD(Imm(23), e, m)
+	VPSUBD(m, x, m)
+	VCVTDQ2PS(e, e)
+	one, s := temps[3], x
+	v.load(1, one)
+	VSUBPS(one, m, s)
+	VADDPS(one, m, m)
+	VDIVPS(m, s, s)
+	square, p := one, m
+	VMULPS(s, s, square)
+	v.load(2.0/9, p)
+	for _, a := range []float64{2.0 / 7, 2.0 / 5, 2.0 / 3, 2} {
+		v.add(a, square, p)
+	}
+	VMULPS(p, s, s)
+	v.load(math.Ln2, p)
+	VFMADD231PS(p, e, s)
+	VADDPS(nan, s, x)
+}
+
+// load makes all of x a constant.
+func (v vectors) load(a float64, x reg.VecPhysical) { VBROADCASTSS(v.constant(a), x) }
+
+// add makes p·x + a of p.
+func (v vectors) add(a float64, x, p reg.VecPhysical) {
+	if v.bits == 512 {
+		VFMADD213PS_BCST(v.constant(a), x, p)
+	} else {
+		VFMADD213PS(v.constant(a), x, p)
+	}
 }
 
 var constants = map[uint32]Mem{}
 
-func constant(v float64) Mem {
-	b := math.Float32bits(float32(v))
+// constant is a number, as often as a vector of 256 bits has it.
+func (v vectors) constant(x float64) Mem {
+	b := math.Float32bits(float32(x))
 	if m, ok := constants[b]; ok {
 		return m
 	}
 	m := GLOBL(fmt.Sprintf("attend%08x", b), attr.RODATA|attr.NOPTR)
-	DATA(0, U32(b))
+	for i := range 8 {
+		DATA(4*i, U32(b))
+	}
 	constants[b] = m
 	return m
-}
-
-// exp makes e^x of x: x = n·ln 2 + r, a polynomial in r (Cephes' expf), times 2^n. NaN stays NaN: it is the second operand of
-// max and min.
-func exp(x reg.VecPhysical) {
-	n, p := reg.Z2, reg.Z3
-	VMINPS(x, most, x)
-	VMAXPS(x, least, x)
-	VMULPS_BCST(constant(math.Log2E), x, n)
-	VRNDSCALEPS(Imm(0), n, n)
-	VFNMADD231PS_BCST(constant(0.693359375), n, x)
-	VFNMADD231PS_BCST(constant(-2.12194440e-4), n, x)
-	VBROADCASTSS(constant(1.9875691500e-4), p)
-	for _, a := range []float64{1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1, 1, 1} {
-		VFMADD213PS_BCST(constant(a), x, p)
-	}
-	VSCALEFPS(n, p, x)
 }
