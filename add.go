@@ -17,8 +17,7 @@ var add = Op{
 	precision: widest,
 	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
-		shape, _ := broadcast(in[0].shape, in[1].shape)
-		return c.Run("add", shape, nil, in...)
+		return c.Run("add", c.out, nil, in...)
 	},
 	Backward: addBackward,
 }
@@ -36,7 +35,7 @@ var addInPlace = Op{
 }
 
 func addBackward(c *Call, dy *Tensor) []*Tensor {
-	d := make([]*Tensor, 2)
+	d := c.gradients()
 	for i := range d {
 		if c.Needs(i) {
 			d[i] = c.sumTo(dy, c.Shape(i))

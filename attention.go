@@ -46,13 +46,24 @@ func Attention(q, k, v Operand, causal bool) *Tensor {
 // SelfAttention is Attention of x [b t 3·w], which holds q, k and v of some heads side by
 // side, each as heads·d = w columns: [b t w]. It reads and writes them where they are.
 func (x *Tensor) SelfAttention(heads int, causal bool) *Tensor {
-	parts := func(c *Call, x *Tensor) (p []*Tensor) {
-		for i := range 3 {
-			p = append(p, c.heads(x, heads, x.shape[2]/3, i))
+	return Apply(opOf(x.s, selfAttention{heads, causal}), x)
+}
+
+type selfAttention struct {
+	heads  int
+	causal bool
+}
+
+func (a selfAttention) op() *Op {
+	heads, causal := a.heads, a.causal
+	parts := func(c *Call, x *Tensor) []*Tensor {
+		p := make([]*Tensor, 3, 6)
+		for i := range p {
+			p[i] = c.heads(x, heads, x.shape[2]/3, i)
 		}
 		return p
 	}
-	return Apply(&Op{
+	return &Op{
 		Name:      "self-attention",
 		precision: low,
 		cost:      func(in [][]int, out []int) float64 { return costOfAttention(out, in[0][1], causal) },
@@ -66,7 +77,7 @@ func (x *Tensor) SelfAttention(heads int, causal bool) *Tensor {
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			x := in[0]
 			c.Save("x", x)
-			y := c.New(x.dtype, []int{x.shape[0], x.shape[1], x.shape[2] / 3})
+			y := c.New(x.dtype, c.out)
 			c.Save("y", y)
 			c.attention(c.heads(y, heads, y.shape[2], 0), parts(c, x), causal)
 			return y
@@ -78,7 +89,7 @@ func (x *Tensor) SelfAttention(heads int, causal bool) *Tensor {
 			c.attentionBackward(parts(c, dx), parts(c, x), y, c.heads(dy, heads, dy.shape[2], 0), causal)
 			return []*Tensor{dx}
 		},
-	}, x)
+	}
 }
 
 // heads is a view [b h t d] of the i-th width columns of t [b t …].
@@ -87,7 +98,7 @@ func (c *Call) heads(t *Tensor, heads, width, i int) *Tensor {
 	if t.Len() == 0 {
 		off = 0
 	}
-	return c.view(t, []int{t.shape[0], heads, t.shape[1], d}, []int{t.strides[0], d * t.strides[2], t.strides[1], t.strides[2]}, off)
+	return c.view(t, c.dims(t.shape[0], heads, t.shape[1], d), c.dims(t.strides[0], d*t.strides[2], t.strides[1], t.strides[2]), off)
 }
 
 // attention writes y, and saves its rows' log Σ exp as "sums".

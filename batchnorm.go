@@ -10,7 +10,7 @@ import (
 // variance is the biased one. Neither is recorded: BatchNorm knows how x moves them.
 // They are float32 where x is a 16-bit float.
 func (x *Tensor) MeanVariance() (mean, variance *Tensor) {
-	s, dtype, shape := x.s, x.dtype, []int{x.Dim(1)}
+	s, dtype, shape := x.s, x.dtype, x.s.dims(x.Dim(1))
 	if dtype.Half() {
 		dtype = Float32
 	}
@@ -40,49 +40,49 @@ func (x *Tensor) MeanVariance() (mean, variance *Tensor) {
 // The result is a recipe of what is saved, as are those of the forms below: what reads it
 // next holds no second activation for it.
 func (x *Tensor) BatchNorm(mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	return Apply(normOp("batch norm", eps, 0, batch), x, mean, variance, weight, bias)
+	return Apply(opOf(x.s, batchNorm{"batch norm", eps, 0, batch}), x, mean, variance, weight, bias)
 }
 
 // BatchNormReLU is max(0, BatchNorm), in one pass.
 func (x *Tensor) BatchNormReLU(mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	return Apply(normOp("batch norm relu", eps, math.Inf(1), batch), x, mean, variance, weight, bias)
+	return Apply(opOf(x.s, batchNorm{"batch norm relu", eps, math.Inf(1), batch}), x, mean, variance, weight, bias)
 }
 
 // BatchNormReLU6 is BatchNorm, but no less than 0 and no more than 6, in one pass.
 func (x *Tensor) BatchNormReLU6(mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	return Apply(normOp("batch norm relu6", eps, 6, batch), x, mean, variance, weight, bias)
+	return Apply(opOf(x.s, batchNorm{"batch norm relu6", eps, 6, batch}), x, mean, variance, weight, bias)
 }
 
 // BatchNormAdd is BatchNorm + y, for y of x's shape, in one pass. 16-bit floats are rounded
 // once, where the two operations round twice. It saves y, for its recipe.
 func (x *Tensor) BatchNormAdd(y, mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	return Apply(normOp("batch norm add", eps, 0, batch), x, mean, variance, weight, bias, y)
+	return Apply(opOf(x.s, batchNorm{"batch norm add", eps, 0, batch}), x, mean, variance, weight, bias, y)
 }
 
 // BatchNormAddReLU is max(0, BatchNorm + y), in one pass: the end of a residual block, which
 // holds no activation of its own where y is a recipe or is saved by what reads it too. Its
 // gradient passes where the sum, made again, is above 0.
 func (x *Tensor) BatchNormAddReLU(y, mean, variance, weight, bias Operand, eps float64, batch bool) *Tensor {
-	return Apply(normOp("batch norm add relu", eps, math.Inf(1), batch), x, mean, variance, weight, bias, y)
+	return Apply(opOf(x.s, batchNorm{"batch norm add relu", eps, math.Inf(1), batch}), x, mean, variance, weight, bias, y)
 }
 
 var normNames = []string{"x", "mean", "variance", "weight", "bias", "y"}
 
-// normOp is a batch norm, to which the last of six inputs is added and whose result is kept
-// between 0 and most, if that is not 0.
-func normOp(name string, eps, most float64, batch bool) *Op {
-	own := 0.0
-	if batch {
-		own = 1
-	}
-	saved := func(c *Call, n int) (in []*Tensor) {
-		for _, name := range normNames[:n] {
-			in = append(in, c.Saved(name))
-		}
-		return in
+// batchNorm adds the last of six inputs, and keeps its result between 0 and most, if that is
+// not 0. batch: mean and variance are x's own.
+type batchNorm struct {
+	name      string
+	eps, most float64
+	batch     bool
+}
+
+func (b batchNorm) op() *Op {
+	forward, backward := []float64{b.eps, b.most}, []float64{b.eps, b.most, 0}
+	if b.batch {
+		backward[2] = 1
 	}
 	return &Op{
-		Name:      name,
+		Name:      b.name,
 		precision: statistics,
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
@@ -103,15 +103,16 @@ func normOp(name string, eps, most float64, batch bool) *Op {
 			for i, t := range in {
 				c.Save(normNames[i], t)
 			}
-			return c.Run("batch norm", in[0].shape, []float64{eps, most}, in...)
+			return c.Run("batch norm", in[0].shape, forward, in...)
 		},
 		Remake: func(c *Call) *Tensor {
-			return c.Run("batch norm", c.Shape(0), []float64{eps, most}, saved(c, len(c.e.shapes))...)
+			in := c.savedAs(make([]*Tensor, 0, 6), normNames[:len(c.e.shapes)])
+			return c.Run("batch norm", c.Shape(0), forward, in...)
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			d := make([]*Tensor, len(c.e.shapes))
-			in := append(saved(c, 5), dy)
-			clamped := len(d) == 6 && most != 0
+			d := c.gradients()
+			in := append(c.savedAs(make([]*Tensor, 0, 7), normNames[:5]), dy)
+			clamped := len(d) == 6 && b.most != 0
 			if clamped { // made again before there is more to hold
 				in = append(in, c.Saved("y"))
 			}
@@ -123,8 +124,16 @@ func normOp(name string, eps, most float64, batch bool) *Op {
 			} else if len(d) == 6 {
 				d[5] = dy
 			}
-			c.Launch("batch norm backward", []float64{eps, most, own}, out, in...)
+			c.Launch("batch norm backward", backward, out, in...)
 			return d
 		},
 	}
+}
+
+// savedAs appends what was saved under these names.
+func (c *Call) savedAs(to []*Tensor, names []string) []*Tensor {
+	for _, name := range names {
+		to = append(to, c.Saved(name))
+	}
+	return to
 }

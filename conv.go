@@ -26,41 +26,39 @@ func DefaultConv2D() Conv2DConfig { return Conv2DConfig{Stride: 1, Dilation: 1, 
 // oh = (h + 2·padding − dilation·(kh−1) − 1)/stride + 1. It saves x and w. dx is the
 // transposed convolution of dy with w, dw the correlation of x with dy, dbias = Σ dy.
 func (x *Tensor) Conv2D(w, bias Operand, c Conv2DConfig) *Tensor {
-	return Apply(&Op{
+	return x.withBias(opOf(x.s, conv2D{c}), w, bias)
+}
+
+type conv2D struct{ Conv2DConfig }
+
+func (c conv2D) op() *Op {
+	numbers := c.numbers()
+	return &Op{
 		Name:      "conv2d",
 		precision: low,
 		cost:      func(in [][]int, out []int) float64 { return float64(numel(out)) * float64(numel(in[1][1:])) },
 		Shape:     c.shape,
-		Forward: func(call *Call, in ...*Tensor) *Tensor {
-			call.Save("x", in[0])
-			call.Save("w", in[1])
-			shape, _ := c.shape(call.e.shapes...)
-			return call.Run("conv", shape, c.numbers(), in...)
+		Forward: func(c *Call, in ...*Tensor) *Tensor {
+			c.Save("x", in[0])
+			c.Save("w", in[1])
+			return c.Run("conv", c.out, numbers, in...)
 		},
-		Backward: func(call *Call, dy *Tensor) []*Tensor {
-			d := make([]*Tensor, len(call.e.shapes))
-			if call.Needs(1) {
-				x := call.Saved("x")
-				call.give(1, call.Run("conv backward weights", call.Shape(1), c.numbers(), x, dy))
-				call.done(x)
+		Backward: func(c *Call, dy *Tensor) []*Tensor {
+			d := c.gradients()
+			if c.Needs(1) {
+				x := c.Saved("x")
+				c.give(1, c.Run("conv backward weights", c.Shape(1), numbers, x, dy))
+				c.done(x)
 			}
-			if call.Needs(0) {
-				d[0] = call.Run("conv backward data", call.Shape(0), c.numbers(), dy, call.Saved("w"))
+			if c.Needs(0) {
+				d[0] = c.Run("conv backward data", c.Shape(0), numbers, dy, c.Saved("w"))
 			}
-			if len(d) == 3 && call.Needs(2) {
-				d[2] = call.sumOver(dy, []int{1}, []int{0, 2, 3}, call.Shape(2), 1)
+			if len(d) == 3 && c.Needs(2) {
+				d[2] = c.sumOver(dy, []int{1}, []int{0, 2, 3}, c.Shape(2), 1)
 			}
 			return d
 		},
-	}, operands(x, w, bias)...)
-}
-
-// operands leaves out a bias that there is none of.
-func operands(x *Tensor, w, bias Operand) []Operand {
-	if bias == nil {
-		return []Operand{x, w}
 	}
-	return []Operand{x, w, bias}
 }
 
 func (c Conv2DConfig) numbers() []float64 {

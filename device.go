@@ -1,7 +1,6 @@
 package snug
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +140,7 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 	if d.card != nil {
 		defer d.card.Enter()()
 	}
-	s := &Scope{ctx: ctx, dev: d, params: map[*Param]*Tensor{}, cat: memory.Activations}
+	s := &Scope{ctx: ctx, dev: d, threads: d.useThreads(), params: map[*Param]*Tensor{}, cat: memory.Activations}
 	s.rescuer, s.sparing = s.rescue, s.forgetOne
 	if m.offload != nil {
 		s.traffic.ahead = m.offload.ahead
@@ -181,12 +180,22 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 	return fmt.Errorf("%s: %w; then %w", name, first, failed)
 }
 
+// useThreads is how many threads a kernel may use.
+func (d *Device) useThreads() int {
+	if d.threads > 0 {
+		return d.threads
+	}
+	return host.Threads()
+}
+
 // launch runs a kernel; work allocates its workspace.
 func (d *Device) launch(k driver.Kernel, a *driver.Args, work func(bytes int64) ([]byte, func(), error)) error {
 	if d.closed.Load() {
 		return errClosed
 	}
-	a.Threads = cmp.Or(d.threads, host.Threads())
+	if a.Threads == 0 {
+		a.Threads = d.useThreads()
+	}
 	if k.Workspace != nil {
 		if n := k.Workspace(a); n > 0 {
 			b, free, err := work(n)

@@ -12,8 +12,7 @@ var div = Op{
 	precision: widest,
 	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
-		shape, _ := broadcast(in[0].shape, in[1].shape)
-		q := c.Run("div", shape, nil, in...)
+		q := c.Run("div", c.out, nil, in...)
 		saveQuotient(c, q, in)
 		return q
 	},
@@ -41,7 +40,7 @@ func saveQuotient(c *Call, q *Tensor, in []*Tensor) {
 }
 
 func divBackward(c *Call, dq *Tensor) []*Tensor {
-	d := make([]*Tensor, 2)
+	d := c.gradients()
 	if c.Needs(0) {
 		d[0] = c.sumTo(c.Run("div", dq.shape, nil, dq, c.Saved("y")), c.Shape(0))
 	}

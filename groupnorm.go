@@ -13,22 +13,31 @@ import (
 // dweight = Σ dy·x̂, dbias = Σ dy, and with h = dy·weight and means over the group
 // dx = (h − mean(h) − x̂·mean(h·x̂))/√(variance + eps).
 func (x *Tensor) GroupNorm(groups int, weight, bias Operand, eps float64) *Tensor {
-	return Apply(&Op{
+	return Apply(opOf(x.s, groupNorm{groups, eps}), x, weight, bias)
+}
+
+type groupNorm struct {
+	groups int
+	eps    float64
+}
+
+func (g groupNorm) op() *Op {
+	return &Op{
 		Name:      "group norm",
 		precision: firstApart,
 		Shape: func(in ...[]int) ([]int, error) {
 			x := in[0]
-			if len(x) < 2 || groups < 1 || x[1]%groups != 0 {
-				return x, fmt.Errorf("%w: x %v in %d groups of channels", ErrShape, x, groups)
+			if len(x) < 2 || g.groups < 1 || x[1]%g.groups != 0 {
+				return x, fmt.Errorf("%w: x %v in %d groups of channels", ErrShape, x, g.groups)
 			}
 			return x, fitNorm(x, x[1:2], in[1], in[2])
 		},
-		Forward: func(c *Call, in ...*Tensor) *Tensor { return c.groupNorm(in, in[0].shape, groups, eps) },
-		Remake:  func(c *Call) *Tensor { return c.groupNormAgain(c.Shape(0), groups, eps) },
+		Forward: func(c *Call, in ...*Tensor) *Tensor { return c.groupNorm(in, in[0].shape, g.groups, g.eps) },
+		Remake:  func(c *Call) *Tensor { return c.groupNormAgain(c.Shape(0), g.groups, g.eps) },
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return c.groupNormBackward(dy, c.Shape(0), groups)
+			return c.groupNormBackward(dy, c.Shape(0), g.groups)
 		},
-	}, x, weight, bias)
+	}
 }
 
 func fitNorm(x, want, weight, bias []int) error {
@@ -41,7 +50,7 @@ func fitNorm(x, want, weight, bias []int) error {
 // groupNorm runs the kernel on in[0] as shape [n c …].
 func (c *Call) groupNorm(in []*Tensor, shape []int, groups int, eps float64) *Tensor {
 	x, n := in[0], in[1].Len()
-	weight, bias := c.reshape(in[1], []int{n}), c.reshape(in[2], []int{n})
+	weight, bias := c.reshape(in[1], c.dims(n)), c.reshape(in[2], c.dims(n))
 	y, mean, inverse := c.groupNormed(x, weight, bias, shape, groups, eps)
 	c.Save("x", x)
 	c.Save("weight", weight)
@@ -61,7 +70,7 @@ func (c *Call) groupNormed(x, weight, bias *Tensor, shape []int, groups int, eps
 	if stats.Half() {
 		stats = Float32
 	}
-	y, mean, inverse = c.New(x.dtype, shape), c.New(stats, []int{shape[0] * groups}), c.New(stats, []int{shape[0] * groups})
+	y, mean, inverse = c.New(x.dtype, shape), c.New(stats, c.dims(shape[0]*groups)), c.New(stats, c.dims(shape[0]*groups))
 	c.Launch("group norm", []float64{float64(groups), eps}, []*Tensor{y, mean, inverse}, c.reshape(x, shape), weight, bias)
 	return c.reshape(y, x.shape), mean, inverse
 }
@@ -71,5 +80,5 @@ func (c *Call) groupNormBackward(dy *Tensor, shape []int, groups int) []*Tensor 
 	dx, dweight, dbias := c.New(x.dtype, shape), c.New(weight.dtype, weight.shape), c.New(weight.dtype, weight.shape)
 	c.Launch("group norm backward", []float64{float64(groups)}, []*Tensor{dx, dweight, dbias},
 		c.reshape(x, shape), weight, c.Saved("mean"), c.Saved("inverse"), c.reshape(dy, shape))
-	return []*Tensor{c.reshape(dx, c.Shape(0)), c.reshape(dweight, c.Shape(1)), c.reshape(dbias, c.Shape(2))}
+	return append(c.gradients()[:0], c.reshape(dx, c.Shape(0)), c.reshape(dweight, c.Shape(1)), c.reshape(dbias, c.Shape(2)))
 }

@@ -9,7 +9,13 @@ import (
 // (x − mean)/√(variance + eps)·weight + bias (Ba et al., 2016). It saves and computes what
 // GroupNorm does, with one group whose channels are single elements.
 func (x *Tensor) LayerNorm(weight, bias Operand, eps float64) *Tensor {
-	return Apply(&Op{
+	return Apply(opOf(x.s, layerNorm{eps}), x, weight, bias)
+}
+
+type layerNorm struct{ eps float64 }
+
+func (l layerNorm) op() *Op {
+	return &Op{
 		Name:      "layer norm",
 		precision: firstApart,
 		Shape: func(in ...[]int) ([]int, error) {
@@ -20,16 +26,16 @@ func (x *Tensor) LayerNorm(weight, bias Operand, eps float64) *Tensor {
 			return x, fitNorm(x, w, w, in[2])
 		},
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
-			return c.groupNorm(in, layerRows(in[0].shape, in[1].shape), 1, eps)
+			return c.groupNorm(in, c.layerRows(in[0].shape, in[1].shape), 1, l.eps)
 		},
-		Remake: func(c *Call) *Tensor { return c.groupNormAgain(layerRows(c.Shape(0), c.Shape(1)), 1, eps) },
+		Remake: func(c *Call) *Tensor { return c.groupNormAgain(c.layerRows(c.Shape(0), c.Shape(1)), 1, l.eps) },
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return c.groupNormBackward(dy, layerRows(c.Shape(0), c.Shape(1)), 1)
+			return c.groupNormBackward(dy, c.layerRows(c.Shape(0), c.Shape(1)), 1)
 		},
-	}, x, weight, bias)
+	}
 }
 
 // layerRows is x as a matrix whose rows are normalized.
-func layerRows(x, weight []int) []int {
-	return []int{numel(x[:len(x)-len(weight)]), numel(weight)}
+func (c *Call) layerRows(x, weight []int) []int {
+	return c.dims(numel(x[:len(x)-len(weight)]), numel(weight))
 }

@@ -8,10 +8,15 @@ import (
 // Linear is x·wᵀ + b for x [… in], w [out in] and b [out], which may be nil: [… out].
 // The gradients are dx = dy·w, dw = dyᵀ·x and db = Σ dy.
 func (x *Tensor) Linear(w, b Operand) *Tensor {
-	if b == nil {
-		return Apply(&linear, x, w)
+	return x.withBias(&linear, w, b)
+}
+
+// withBias applies op to x, w and a bias that there may be none of.
+func (x *Tensor) withBias(op *Op, w, bias Operand) *Tensor {
+	if bias == nil {
+		return Apply(op, x, w)
 	}
-	return Apply(&linear, x, w, b)
+	return Apply(op, x, w, bias)
 }
 
 var linear = Op{
@@ -32,13 +37,12 @@ var linear = Op{
 		c.Save("x", in[0])
 		c.Save("w", in[1])
 		x := c.rows(in[0])
-		y := c.New(x.dtype, []int{x.shape[0], in[1].shape[0]})
+		y := c.New(x.dtype, c.dims(x.shape[0], in[1].shape[0]))
 		c.Launch("matmul", nil, []*Tensor{y}, append([]*Tensor{x, c.transposed(in[1])}, in[2:]...)...)
-		shape, _ := c.e.op.Shape(c.e.shapes...)
-		return c.reshape(y, shape)
+		return c.reshape(y, c.out)
 	},
 	Backward: func(c *Call, dy *Tensor) []*Tensor {
-		d := make([]*Tensor, len(c.e.shapes))
+		d := c.gradients()
 		dy = c.rows(dy)
 		if c.Needs(1) {
 			x := c.Saved("x")
@@ -60,5 +64,5 @@ var linear = Op{
 // rows is t as a matrix of its last dimension.
 func (c *Call) rows(t *Tensor) *Tensor {
 	last := t.shape[len(t.shape)-1]
-	return c.reshape(t, []int{numel(t.shape[:len(t.shape)-1]), last})
+	return c.reshape(t, c.dims(numel(t.shape[:len(t.shape)-1]), last))
 }

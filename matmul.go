@@ -65,12 +65,10 @@ func matmulShape(in ...[]int) ([]int, error) {
 // transposed is a view with the last two dimensions exchanged.
 func (c *Call) transposed(t *Tensor) *Tensor {
 	n := len(t.shape)
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	order[n-2], order[n-1] = n-1, n-2
-	return c.permuted(t, order)
+	shape, strides := c.dims(t.shape...), c.dims(t.strides...)
+	shape[n-2], shape[n-1] = shape[n-1], shape[n-2]
+	strides[n-2], strides[n-1] = strides[n-1], strides[n-2]
+	return c.view(t, shape, strides, 0)
 }
 
 // matmul multiplies matrices of any strides; leading dimensions of length 1 serve all.

@@ -16,8 +16,7 @@ var mul = Op{
 	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
 		saveProduct(c, in)
-		shape, _ := broadcast(in[0].shape, in[1].shape)
-		return c.Run("mul", shape, nil, in...)
+		return c.Run("mul", c.out, nil, in...)
 	},
 	Backward: mulBackward,
 }
@@ -49,7 +48,7 @@ func saveProduct(c *Call, in []*Tensor) {
 }
 
 func mulBackward(c *Call, dy *Tensor) []*Tensor {
-	d := make([]*Tensor, 2)
+	d := c.gradients()
 	if c.Needs(0) {
 		d[0] = c.sumTo(c.Run("mul", dy.shape, nil, dy, c.Saved("y")), c.Shape(0))
 	}

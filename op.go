@@ -38,6 +38,7 @@ type Call struct {
 	s      *Scope
 	e      *entry
 	record bool
+	out    []int  // the result's shape
 	from   uint64 // the last storage before Forward
 	first  *watch // of a recomputed block's first run, which may keep the result
 	made   []save // by Forward, which saved it; noted for first
@@ -144,9 +145,10 @@ func (s *Scope) restore(e *entry, v save) *Tensor {
 		}
 		again := s.entries.new()
 		*again = *v.from
-		again.saved, again.call = v.needs, Call{s: s, e: again}
-		s.push(s.frame.mode)
-		t := again.op.Remake(&again.call)
+		again.saved = v.needs
+		c := &s.push(s.frame.mode).call
+		c.s, c.e = s, again
+		t := again.op.Remake(c)
 		s.pop(t) // what it was made of, again perhaps, is freed
 		s.remember(v.from, t)
 		return t
@@ -160,10 +162,22 @@ func (s *Scope) restore(e *entry, v save) *Tensor {
 	if s.err != nil {
 		return s.blank(v.dtype, v.shape)
 	}
-	t := s.restored.new()
+	t := s.tensors.new()
 	*t = Tensor{s: s, dtype: v.dtype, shape: v.shape, strides: v.strides, off: v.off, st: v.st, seen: v.version}
 	return t
 }
+
+// gradients are what Backward returns, still empty, until it does.
+func (c *Call) gradients() []*Tensor {
+	n := len(c.e.in)
+	if room := &c.s.frame.in; n <= len(room) {
+		return room[:n]
+	}
+	return make([]*Tensor, n)
+}
+
+// dims is a shape, or strides.
+func (c *Call) dims(d ...int) []int { return c.s.dims(d...) }
 
 // Needs reports whether the i-th input's gradient is wanted.
 func (c *Call) Needs(i int) bool  { return c.e.in[i] != nil && c.e.in[i].want }
@@ -242,7 +256,7 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 	}
 	defer s.launched(l)
 	a := &l.args
-	a.F, a.Key, a.In, a.Out = f, key, l.in[:0], l.out[:0]
+	*a = driver.Args{F: f, Key: key, In: l.in[:0], Out: l.out[:0], Threads: s.threads}
 	dtype := out[0].dtype
 	if len(in) > 0 {
 		dtype = in[0].dtype
@@ -302,7 +316,7 @@ func (s *Scope) launched(l *launch) {
 	for _, t := range slices.Backward(l.dense) {
 		t.Free()
 	}
-	*l = launch{}
+	l.dense = l.dense[:0]
 	s.launching = l
 }
 
@@ -361,7 +375,7 @@ func (s *Scope) mayWrite(t *Tensor) error {
 // Apply runs op on its inputs and records it, if one of them wants a gradient.
 func Apply(op *Op, in ...Operand) *Tensor {
 	s := scopeOf(in)
-	var few [4]*Tensor
+	var few [6]*Tensor
 	given := few[:0]
 	e := s.entries.new()
 	e.op, e.shapes, e.in = op, s.shapes.room(len(in)), s.slotLists.room(len(in))
@@ -380,16 +394,15 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	}
 	defer s.end(s.begin())
 	e.site, e.train = w, s.frame.mode.train
-	c := &e.call
-	c.s, c.e = s, e
+	record := false
 	for _, t := range given {
 		if err == nil {
 			err = s.ready(t)
 		}
 		e.in = append(e.in, t.slot)
-		c.record = c.record || t.slot != nil
+		record = record || t.slot != nil
 	}
-	c.record = c.record && s.frame.mode.record
+	record = record && s.frame.mode.record
 	if t := given[0]; err == nil && op.InPlace && t.st != nil {
 		if err = cmp.Or(s.mayWrite(t), t.apart(given[1:])); err == nil {
 			t.st.version++
@@ -403,6 +416,8 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	m.record = false
 	f := s.push(m)
 	f.op = true
+	c := &f.call
+	c.s, c.e, c.record, c.out = s, e, record, shape
 	ts := append(f.in[:0], given...) // where Forward may have them
 	s.now = w
 	p := op.precision
@@ -426,7 +441,6 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		s.fail(w, fmt.Errorf("%w: Forward gave %v where Shape says %v", ErrShape, y.shape, shape))
 	}
 	s.pop(y)
-	c.first, c.made = nil, nil
 	switch {
 	case s.err != nil:
 		e.drop()
@@ -436,7 +450,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 			y.seen = y.st.version
 		}
 	}
-	if !c.record || op.Backward == nil || !y.dtype.Float() {
+	if !record || op.Backward == nil || !y.dtype.Float() {
 		e.drop()
 		return y
 	}
@@ -448,6 +462,22 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		y.remake = e
 	}
 	return y
+}
+
+// opOf is the operation that k describes, which a scope makes once: most layers are alike.
+func opOf[K interface {
+	comparable
+	op() *Op
+}](s *Scope, k K) *Op {
+	op := s.ops[k]
+	if op == nil {
+		if s.ops == nil {
+			s.ops = map[any]*Op{}
+		}
+		op = k.op()
+		s.ops[k] = op
+	}
+	return op
 }
 
 func scopeOf(in []Operand) (s *Scope) {

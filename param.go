@@ -224,7 +224,8 @@ func (p *Param) enter(s *Scope, t *Tensor) error {
 		t.st = p.st.hold()
 	}
 	if !p.buffer && !p.frozen && p.dtype.Float() {
-		t.slot = &slot{param: p, dtype: p.dtype}
+		t.slot = s.slots.new()
+		t.slot.param, t.slot.dtype = p, p.dtype
 	}
 	return nil
 }

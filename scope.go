@@ -13,6 +13,7 @@ import (
 type Scope struct {
 	ctx       context.Context
 	dev       *Device
+	threads   int // that a kernel may use
 	err       error
 	done      bool
 	frame     *frame // the innermost
@@ -31,6 +32,7 @@ type Scope struct {
 	began     []begun            // gradients this scope created or added to
 	assigned  []assignment
 	casts     map[castKey]*Tensor // of parameters, under autocast
+	ops       map[any]*Op         // see opOf
 	marks     []*Mark             // told before buffers change
 	onSuccess []func()
 	skip      bool   // nothing is computed: a second run is past what backward reads
@@ -58,7 +60,8 @@ type Scope struct {
 	saves     slab[save]
 	storages  slab[storage]
 	helds     slab[held]
-	restored  slab[Tensor]
+	tensors   slab[Tensor]
+	ints      slab[int]
 }
 
 // frame is one Block, operation or scope: what is made in it, and how.
@@ -68,7 +71,8 @@ type frame struct {
 	made  []*held
 	watch *watch     // of a recomputed block: what it reads from outside
 	op    bool       // of an operation, whose own operations do not count
-	in    [4]*Tensor // that operation's inputs
+	call  Call       // that operation's, or backward's
+	in    [6]*Tensor // what that is given and, backward, returns
 }
 
 func (s *Scope) push(m mode) *frame {

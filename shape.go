@@ -95,7 +95,7 @@ func (c *Call) sumOver(t *Tensor, kept, gone, shape []int, scale float64) *Tenso
 
 // permuted is a view with the dimensions in another order.
 func (c *Call) permuted(t *Tensor, order []int) *Tensor {
-	shape, strides := make([]int, len(order)), make([]int, len(order))
+	shape, strides := c.dims(order...), c.dims(order...)
 	for i, d := range order {
 		shape[i], strides[i] = t.shape[d], t.strides[d]
 	}

@@ -32,10 +32,9 @@ type storage struct {
 	at      *site   // where it was made
 	frames  []*held // the shares that frames have, unless fixed
 
-	small struct { // what the first tensor and its share are made of
-		held    held
-		frames  [1]*held
-		strides [4]int
+	small struct { // what the first tensor's share is made of
+		held   held
+		frames [1]*held
 	}
 }
 
@@ -150,8 +149,9 @@ func (s *Scope) make(c memory.Category, dtype DType, shape []int) (*Tensor, erro
 	st := s.storages.new()
 	st.dev, st.mem, st.bytes, st.id, st.at = s.dev, b, n, s.serial, s.now
 	st.frames = st.small.frames[:0]
-	strides := driver.AppendRowMajor(st.small.strides[:0], shape)
-	return s.hold(&Tensor{s: s, dtype: dtype, shape: shape, strides: strides, st: st}, &st.small.held), nil
+	t := s.handle(n)
+	t.dtype, t.shape, t.strides, t.st = dtype, shape, s.rowMajor(shape), st
+	return s.hold(t, &st.small.held), nil
 }
 
 // own has the innermost frame hold t.
@@ -181,16 +181,35 @@ func (s *Scope) take(t *Tensor) *Tensor {
 	return t.alias()
 }
 
+// handle is a new one to a storage of so many bytes. A rescue can tell whether anything
+// refers to a large one: that is not part of a slab.
+func (s *Scope) handle(bytes int64) *Tensor {
+	if bytes >= rescueBytes {
+		return new(Tensor)
+	}
+	return s.tensors.new()
+}
+
 // alias is a handle to the same elements that no frame holds.
 func (t *Tensor) alias() *Tensor {
-	a := &Tensor{s: t.s, dtype: t.dtype, shape: t.shape, strides: t.strides, off: t.off, st: t.st}
-	if t.st != nil {
-		a.seen = t.st.version
+	if t.st == nil {
+		return t.s.blank(t.dtype, t.shape)
 	}
+	a := t.s.handle(t.st.bytes)
+	*a = Tensor{s: t.s, dtype: t.dtype, shape: t.shape, strides: t.strides, off: t.off, st: t.st, seen: t.st.version}
 	return a
 }
 
 // blank is what a failed operation returns.
 func (s *Scope) blank(dtype DType, shape []int) *Tensor {
-	return &Tensor{s: s, dtype: dtype, shape: shape, strides: driver.RowMajor(shape)}
+	t := s.tensors.new()
+	*t = Tensor{s: s, dtype: dtype, shape: shape, strides: s.rowMajor(shape)}
+	return t
+}
+
+// dims is a shape, or strides.
+func (s *Scope) dims(d ...int) []int { return append(s.ints.room(len(d)), d...) }
+
+func (s *Scope) rowMajor(shape []int) []int {
+	return driver.AppendRowMajor(s.ints.room(len(shape)), shape)
 }

@@ -12,8 +12,7 @@ var sub = Op{
 	precision: widest,
 	Shape:     broadcastShape,
 	Forward: func(c *Call, in ...*Tensor) *Tensor {
-		shape, _ := broadcast(in[0].shape, in[1].shape)
-		return c.Run("sub", shape, nil, in...)
+		return c.Run("sub", c.out, nil, in...)
 	},
 	Backward: subBackward,
 }

@@ -18,28 +18,26 @@ type entry struct {
 	shapes  [][]int // of the inputs
 	saved   []save
 	key     [3]uint64
-	train   bool
 	redo    *redo // of a recomputed block
-	want    bool  // it leads from the loss to something that wants a gradient
 	done    *site
+	train   bool
+	want    bool // it leads from the loss to something that wants a gradient
 
 	readers int     // saves of its result, while that is a recipe
 	remade  *Tensor // what the recipe gave
-
-	call Call // of the run under way
 }
 
 // slot is where a tensor's gradient gathers: of an operation's result, of a tracked
 // tensor, or, standing for it in one scope, of a parameter.
 type slot struct {
 	entry *entry
-	dtype DType // of the gradient
 	param *Param
-	leaf  bool
 	grad  *Tensor
+	left  int32 // of a walk's entries, those still to add to a parameter
+	dtype DType // of the gradient
+	leaf  bool
 	need  bool // of a walk that marks what leads to the loss: this does
 	want  bool
-	left  int // of this walk's entries, those still to add to a parameter
 }
 
 func (l *slot) drop() {
@@ -233,14 +231,14 @@ func (s *Scope) walk(mark int, b *backward) {
 func (s *Scope) back(e *entry, b *backward) {
 	outer := s.walking
 	s.walking, s.now = e, e.site
-	s.push(mode{train: e.train})
+	c := &s.push(mode{train: e.train}).call
+	c.s, c.e = s, e
 	guests := len(s.guests)
 	s.fail(e.site, s.prefetch())
 	if e.redo != nil {
 		s.again(e, b)
 	} else {
-		e.call = Call{s: s, e: e}
-		gs := e.op.Backward(&e.call, e.out[0].grad)
+		gs := e.op.Backward(c, e.out[0].grad)
 		s.fail(e.site, e.check(gs))
 		for i, l := range e.in {
 			if s.err == nil && gs[i] != nil && l != nil && l.want {

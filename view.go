@@ -52,18 +52,18 @@ func (x *Tensor) Reshape(shape ...int) *Tensor {
 }
 
 func (c *Call) reshape(x *Tensor, shape []int) *Tensor {
+	if x.contiguous() {
+		return c.view(x, shape, c.s.rowMajor(shape), 0)
+	}
 	if strides := restride(x.shape, x.strides, shape); strides != nil {
 		return c.view(x, shape, strides, 0)
 	}
 	dense := c.Run("copy", x.shape, nil, x)
-	return c.view(dense, shape, driver.RowMajor(shape), 0)
+	return c.view(dense, shape, c.s.rowMajor(shape), 0)
 }
 
 // restride is how shape lies over x's elements without a copy, nil where it cannot.
 func restride(from, strides, shape []int) []int {
-	if driver.Contiguous(from, strides) {
-		return driver.RowMajor(shape)
-	}
 	f, st := driver.Collapse(from, strides)
 	out := make([]int, len(shape))
 	i := len(shape) - 1

@@ -15,8 +15,7 @@ var where = Op{
 			c.s.fail(c.e.site, fmt.Errorf("%w: %s and %s", ErrDType, in[0].dtype, in[1].dtype))
 		}
 		c.Save("cond", in[2])
-		shape, _ := broadcastShape(c.e.shapes...)
-		return c.Run("where", shape, nil, in...)
+		return c.Run("where", c.out, nil, in...)
 	},
 	Backward: func(c *Call, dy *Tensor) []*Tensor {
 		return append(c.choose(dy, c.Saved("cond")), nil)
@@ -91,10 +90,9 @@ func extremum(name string, small, great int) *Op {
 		precision: widest,
 		Shape:     broadcastShape,
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
-			shape, _ := broadcastShape(c.e.shapes...)
-			x := c.RunAs("less or equal", Bool, shape, nil, in[small], in[great])
+			x := c.RunAs("less or equal", Bool, c.out, nil, in[small], in[great])
 			c.Save("x", x)
-			return c.Run("where", shape, nil, in[0], in[1], x)
+			return c.Run("where", c.out, nil, in[0], in[1], x)
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor { return c.choose(dy, c.Saved("x")) },
 	}

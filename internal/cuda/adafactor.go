@@ -22,6 +22,7 @@ func adafactor(a *driver.Args) {
 
 	alongRow, alongCol := newReduction(rows, cols, false), newReduction(cols, rows, true)
 	squares := function("square sum", g.Type)
+	inRows := []any{apart(rows, cols), apart(cols, 1)}
 	sum := func(x, to *driver.Array, scale float64) {
 		newReduction(1, rows, false).run(a, free, to, scale, "sum", function("sum", x.Type), x, layout{}, apart(rows, 1))
 	}
@@ -31,10 +32,10 @@ func adafactor(a *driver.Args) {
 	}
 
 	if relative {
-		alongRow.run(a, free, ofRows, 1, "sum", squares, w, apart(rows, cols), apart(cols, 1))
+		alongRow.run(a, free, ofRows, 1, "sum", squares, append([]any{w}, inRows...)...)
 		sum(ofRows, size, 1)
 	}
-	alongRow.run(a, free, ofRows, 1, "sum", squares, g, apart(rows, cols), apart(cols, 1))
+	alongRow.run(a, free, ofRows, 1, "sum", squares, append([]any{g}, inRows...)...)
 	alongCol.run(a, free, ofCols, 1, "sum", squares, g, apart(cols, 1), apart(rows, cols))
 	run(a, "adafactor", function("adafactor means", row.Type), spread(max(rows, cols), 1), rows, cols, a.F[2], a.F[3], ofRows, ofCols, row, col)
 	parts()

@@ -16,9 +16,9 @@ func newConvolution(f []float64, image, weight, result *driver.Array) convolutio
 	return convolution{x[0], x[1], x[2], x[3], w[0], w[2], w[3], y[2], y[3], int(f[0]), int(f[1]), int(f[2]), int(f[3])}
 }
 
-func (v convolution) words() (w words) {
-	for _, n := range [...]int{v.n, v.c, v.h, v.w, v.o, v.kh, v.kw, v.oh, v.ow, v.stride, v.pad, v.dilation, v.groups} {
-		w.add(uint64(n))
+func (v convolution) words() (w []uint64) {
+	for _, n := range []int{v.n, v.c, v.h, v.w, v.o, v.kh, v.kw, v.oh, v.ow, v.stride, v.pad, v.dilation, v.groups} {
+		w = append(w, uint64(n))
 	}
 	return w
 }

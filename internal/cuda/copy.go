@@ -43,8 +43,7 @@ func convert(a *driver.Args) {
 func transpose(a *driver.Args) bool {
 	const tile = 32
 	x, out := &a.In[0], &a.Out[0]
-	var buf [maxRank]dim
-	dims := joint(buf[:0], []*driver.Array{out, x})
+	dims := joint(nil, []*driver.Array{out, x})
 	last := len(dims) - 1
 	across := slices.IndexFunc(dims, func(d dim) bool { return d.strides[1] == 1 })
 	if across < 0 || across == last || dims[last].strides[0] != 1 || min(dims[across].length, dims[last].length) < tile/2 || out.Len() == 0 {
@@ -57,7 +56,7 @@ func transpose(a *driver.Args) bool {
 		blocks *= d.length
 	}
 	launch(a, "copy", transposes[x.Type], [3]int{blocks, 1, 1}, [3]int{tile, 8, 1}, 0,
-		rows.length, cols.length, rows.strides[0], cols.strides[1], newWalk(rest, 2), out, x)
+		rows.length, cols.length, rows.strides[0], cols.strides[1], walk(rest, 2), out, x)
 	return true
 }
 

@@ -53,43 +53,15 @@ const threads = 256
 // launches are used again.
 var launches = sync.Pool{New: func() any { return &Launch{Params: make([]uint64, 0, 128), Starts: make([]int, 0, 32)} }}
 
-// words are those of a struct that kernels take, which is never on the heap.
-type words struct {
-	n int
-	w [32]uint64
-}
-
-func newWords(v ...uint64) (w words) {
-	w.n = copy(w.w[:], v)
-	return w
-}
-
-func (w *words) add(v uint64) { w.w[w.n] = v; w.n++ }
-
 // launch runs a kernel on a's queue. A parameter is an int (long in C), int32, float32,
-// float64, uint64, bool (int), *driver.Array (its first element; nil: null), []byte, a
-// struct by its words, or several parameters. None is kept, so that they cost no allocation
-// where they are not appended to a slice first.
+// float64, uint64, bool (int), *driver.Array (its first element; nil: null),
+// []byte, layout or operand (struct Layout and struct Operand of common.cuh), or the
+// words of another struct.
 func launch(a *driver.Args, module, function string, grid, block [3]int, shared int, params ...any) {
 	l := launches.Get().(*Launch)
 	defer launches.Put(l)
 	*l = Launch{Module: module, Function: function, Grid: grid, Block: block, Shared: shared, Params: l.Params[:0], Starts: l.Starts[:0]}
-	l.append(function, params)
-	started(a, a.Queue.(Queue).Launch(l))
-}
-
-func (l *Launch) append(function string, params []any) {
 	for _, p := range params {
-		if several, ok := p.([]any); ok {
-			l.append(function, several)
-			continue
-		}
-		if arrays, ok := p.([]*driver.Array); ok {
-			for _, a := range arrays {
-				l.Starts, l.Params = append(l.Starts, len(l.Params)), append(l.Params, address(a.Data))
-			}
-			continue
-		}
 		l.Starts = append(l.Starts, len(l.Params))
 		switch p := p.(type) {
 		case int:
@@ -120,18 +92,13 @@ func (l *Launch) append(function string, params []any) {
 			l.Params = p.append(l.Params)
 		case operand:
 			l.Params = p.append(l.Params)
-		case reduction:
-			l.Params = append(l.Params, uint64(p.n), uint64(p.m), uint64(p.lanes), uint64(p.step), uint64(p.each))
-		case walk:
-			l.Params = p.append(l.Params)
-		case words:
-			l.Params = append(l.Params, p.w[:p.n]...)
 		case []uint64:
 			l.Params = append(l.Params, p...)
 		default:
 			panic("cuda: " + function + " has a parameter of a type that no kernel takes") // naming it would have all of them allocated
 		}
 	}
+	started(a, a.Queue.(Queue).Launch(l))
 }
 
 // zero clears memory on a's queue.
@@ -185,6 +152,8 @@ func layoutOf(a *driver.Array, shape []int) layout {
 	}
 	return l
 }
+
+func (l layout) words() []uint64 { return l.append(nil) }
 
 func (l layout) append(w []uint64) []uint64 {
 	w = append(w, uint64(l.rank))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
 )
@@ -37,27 +36,8 @@ func functions(name string) (of [driver.Bool + 1]string) {
 }
 
 func function(name string, t driver.DType) string {
-	key := named{name, t}
-	known.Lock()
-	defer known.Unlock()
-	f := known.functions[key]
-	if f == "" {
-		f = strings.ReplaceAll(name, " ", "_") + suffixes[t]
-		known.functions[key] = f
-	}
-	return f
+	return strings.ReplaceAll(name, " ", "_") + suffixes[t]
 }
-
-type named struct {
-	name string
-	t    driver.DType
-}
-
-// known are names that were made before: each would be two allocations.
-var known = struct {
-	sync.Mutex
-	functions map[named]string
-}{functions: map[named]string{}}
 
 // eachBy runs a function with the two numbers that it may have; of dense operands a thread
 // takes so many elements at a time.
@@ -80,7 +60,12 @@ func eachBy(a *driver.Args, module, function string, at int) {
 	} else {
 		dims, at = joint(dims, operands), 1
 	}
-	run(a, module, function, spread(n, at), n, even, newWalk(dims, len(operands)), f[0], f[1], operands)
+	var list [5 + maxOperands]any
+	params := append(list[:0], n, even, walk(dims, len(operands)), f[0], f[1])
+	for _, o := range operands {
+		params = append(params, o)
+	}
+	run(a, module, function, spread(n, at), params...)
 }
 
 // run launches blocks of threads.
@@ -146,29 +131,17 @@ func follows(d, outer *dim) bool {
 }
 
 // walk is struct Walk of elementwise.cuh: how so many arrays lie.
-type walk struct {
-	arrays, rank int
-	dims         [maxRank]dim
-}
-
-func newWalk(dims []dim, arrays int) walk {
+func walk(dims []dim, arrays int) []uint64 {
 	if len(dims) > maxRank {
-		panic(fmt.Sprintf("cuda: %d arrays have %d dimensions together, %d at most", arrays, len(dims), maxRank))
+		panic(fmt.Sprintf("cuda: %d arrays have more than %d dimensions together: %v", arrays, maxRank, dims))
 	}
-	w := walk{arrays: arrays, rank: len(dims)}
-	copy(w.dims[:], dims)
-	return w
-}
-
-func (w *walk) append(to []uint64) []uint64 {
-	to = append(to, uint64(w.rank))
-	for _, d := range w.dims {
-		to = append(to, uint64(d.length))
-	}
-	for k := range w.arrays {
-		for _, d := range w.dims {
-			to = append(to, uint64(d.strides[k]))
+	w := make([]uint64, 1+maxRank*(1+arrays))
+	w[0] = uint64(len(dims))
+	for i, d := range dims {
+		w[1+i] = uint64(d.length)
+		for k := range arrays {
+			w[1+maxRank*(1+k)+i] = uint64(d.strides[k])
 		}
 	}
-	return to
+	return w
 }

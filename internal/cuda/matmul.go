@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/snug-ml/snug/internal/driver"
@@ -93,18 +94,17 @@ func wide(t driver.DType) driver.DType {
 
 // matrices are the words of struct Matrices: across is the dimension, counted from the
 // last, of rows for x and of columns for y.
-func matrices(m *driver.Array, across int) words {
+func matrices(m *driver.Array, across int) []uint64 {
 	last := len(m.Shape)
 	lead := driver.Array{Shape: m.Shape[:last-2], Strides: m.Strides[:last-2]}
 	i, deep := last-across, last-3+across
-	w := newWords(address(m.Data), uint64(m.Strides[i]), uint64(m.Strides[deep]), uint64(m.Shape[i]))
-	w.n += len(layoutOf(&lead, lead.Shape).append(w.w[w.n:w.n]))
-	return w
+	return append([]uint64{address(m.Data), uint64(m.Strides[i]), uint64(m.Strides[deep]), uint64(m.Shape[i])},
+		layoutOf(&lead, lead.Shape).words()...)
 }
 
 // multiply: x, y and a bias for each column that may be missing.
 func multiply(a *driver.Args, p product, add bool) {
-	out, batch, splits := &a.Out[0], driver.Numel(p.lead), p.splits()
+	out, suffix, batch, splits := &a.Out[0], suffixes[a.Out[0].Type], driver.Numel(p.lead), p.splits()
 	if out.Len() == 0 {
 		return
 	}
@@ -117,23 +117,23 @@ func multiply(a *driver.Args, p product, add bool) {
 	if p.byLibrary(a, bias, add) {
 		return
 	}
-	words := newWords(uint64(p.m), uint64(p.n), uint64(p.k), uint64(batch), uint64(p.segment()), uint64(splits), uint64(p.ld), 0)
+	words := []uint64{uint64(p.m), uint64(p.n), uint64(p.k), uint64(batch), uint64(p.segment()), uint64(splits), uint64(p.ld), 0}
 	if add {
-		words.w[7] = 1
+		words[7] = 1
 	}
 	if batch*p.m*p.n <= 1024 && p.k <= p.segment() {
-		launch(a, "matmul", function("matmuldirect", out.Type), line(batch*p.m*p.n, threads), [3]int{threads, 1, 1}, 0,
+		launch(a, "matmul", "matmuldirect"+suffix, line(batch*p.m*p.n, threads), [3]int{threads, 1, 1}, 0,
 			words, matrices(&p.x, 2), matrices(&p.y, 1), out, bias, stride)
 		return
 	}
-	rows, kernel := 64, "matmul4"
+	rows := 64
 	if out.Type != driver.Float64 && splits == 1 && p.tiles(128) >= 128 {
-		rows, kernel = 128, "matmul8"
+		rows = 128
 	}
-	launch(a, "matmul", function(kernel, out.Type), line(splits*p.tiles(rows), 1), [3]int{256, 1, 1}, 0,
+	launch(a, "matmul", fmt.Sprintf("matmul%d%s", rows/16, suffix), line(splits*p.tiles(rows), 1), [3]int{256, 1, 1}, 0,
 		words, matrices(&p.x, 2), matrices(&p.y, 1), out, bias, stride, a.Work)
 	if splits > 1 {
-		launch(a, "matmul", function("matmulsum", out.Type), line(min(batch*p.m*p.n, 1<<20), threads), [3]int{threads, 1, 1}, 0,
+		launch(a, "matmul", "matmulsum"+suffix, line(min(batch*p.m*p.n, 1<<20), threads), [3]int{threads, 1, 1}, 0,
 			words, a.Work, out, bias, stride)
 	}
 }

@@ -115,7 +115,7 @@ func (s *stepping) run(as []*driver.Args) {
 		t := newTable(s.most, len(operands)+3)
 		flush := func() {
 			if t.blocks > 0 {
-				run(a, s.module, c.function, [3]int{t.blocks, 1, 1}, t.all(), c.tick, c.scale, numberWords(c.numbers))
+				run(a, s.module, c.function, [3]int{t.blocks, 1, 1}, t.all(), c.tick, c.scale, words(c.numbers[:]))
 			}
 			t.clear()
 		}
@@ -140,10 +140,11 @@ func (s *stepping) run(as []*driver.Args) {
 	}
 }
 
-// numberWords are struct Numbers of rule.cuh.
-func numberWords(numbers [8]float64) (w words) {
-	for _, x := range numbers {
-		w.add(f64bits(x))
+// words are struct Numbers of optim.cu.
+func words(numbers []float64) []uint64 {
+	w := make([]uint64, 8)
+	for i, x := range numbers {
+		w[i] = f64bits(x)
 	}
 	return w
 }

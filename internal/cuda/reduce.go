@@ -29,6 +29,10 @@ func newReduction(n, m int, beside bool) reduction {
 	return d
 }
 
+func (d reduction) words() []uint64 {
+	return []uint64{uint64(d.n), uint64(d.m), uint64(d.lanes), uint64(d.step), uint64(d.each)}
+}
+
 // parts are what each sum is put together of.
 func (d reduction) parts() int { return max(1, (d.m+d.each-1)/d.each) }
 
@@ -63,5 +67,5 @@ func (d reduction) once(a *driver.Args, out *driver.Array, scale float64, module
 		return
 	}
 	blocks := line(d.n, threads/d.lanes)[0] * d.parts()
-	run(a, module, function, [3]int{blocks, 1, 1}, d, operandOf(out, out.Shape), scale, params)
+	run(a, module, function, [3]int{blocks, 1, 1}, append([]any{d.words(), operandOf(out, out.Shape), scale}, params...)...)
 }

@@ -12,23 +12,21 @@ type uses struct {
 	places      int
 }
 
-func (u *uses) words() words {
-	w := indexWords(u.index)
-	for _, n := range [...]int{u.index.Len(), u.k, u.n, u.inner, 0} {
-		w.add(uint64(n))
-	}
+func (u *uses) words() []uint64 {
+	w := append(indexWords(u.index), uint64(u.index.Len()), uint64(u.k), uint64(u.n), uint64(u.inner), 0)
 	if u.each {
-		w.w[w.n-1] = 1
+		w[len(w)-1] = 1
 	}
 	return w
 }
 
 // indexWords are the words of struct Index.
-func indexWords(a *driver.Array) words {
+func indexWords(a *driver.Array) []uint64 {
+	w := []uint64{address(a.Data), 0}
 	if a.Type == driver.Int64 {
-		return newWords(address(a.Data), 1)
+		w[1] = 1
 	}
-	return newWords(address(a.Data), 0)
+	return w
 }
 
 // scatterSpace is for two orders of count uses, and counts of digits for each block of them.

@@ -21,10 +21,9 @@ func runSoftmax(a *driver.Args, kernel string, logs bool) {
 	}
 	count := out.Len() / n
 	kind, grid, block := teams(count, n, inner)
-	var room [2]*driver.Array
-	in := room[:0]
+	params := []any{count, n, inner, logs}
 	for i := range a.In {
-		in = append(in, &a.In[i])
+		params = append(params, &a.In[i])
 	}
-	launch(a, "softmax", kernel+kind+suffixes[out.Type], grid, block, 0, count, n, inner, logs, in, out)
+	launch(a, "softmax", kernel+kind+suffixes[out.Type], grid, block, 0, append(params, out)...)
 }

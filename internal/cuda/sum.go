@@ -58,7 +58,7 @@ func reduceLast(a *driver.Args, module, name string, params ...any) {
 	x := &a.In[0]
 	outer, inner := split(x, len(x.Shape)-int(a.F[0]))
 	lastDims(a).run(a, a.Work, &a.Out[0], a.F[1], module, function(name, x.Type),
-		x, layoutOf(&outer, outer.Shape), layoutOf(&inner, inner.Shape), params)
+		append([]any{x, layoutOf(&outer, outer.Shape), layoutOf(&inner, inner.Shape)}, params...)...)
 }
 
 func lastDims(a *driver.Args) reduction {
