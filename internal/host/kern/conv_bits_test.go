@@ -28,6 +28,9 @@ func TestConvThreadsAndChannels(t *testing.T) {
 	t.Run("weights in parts", func(t *testing.T) { // of so many channels not all are transformed at once
 		allPasses(t, Conv{N: 2, C: 300, H: 4, W: 4, O: 272, KH: 3, KW: 3, SH: 1, SW: 1, PH: 1, PW: 1, DH: 1, DW: 1, G: 1}, rng)
 	})
+	t.Run("more parts than panels", func(t *testing.T) {
+		allPasses(t, square(4, 256, 4, 4, 256, 3, 1, 1, 1, 1), rng)
+	})
 }
 
 func allPasses(t *testing.T, c Conv, rng *rand.Rand) {

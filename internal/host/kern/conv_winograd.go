@@ -205,13 +205,16 @@ func (c *winoConv) run(x, bias, y []float32) {
 // task is a block of tiles and a part of panels p0 to p1.
 func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 	part, group, block := i%c.parts, i/c.parts%c.groups, i/c.parts/c.groups
+	first, _ := c.panel(p0)
+	p0, p1 = p0+part*(p1-p0)/c.parts, p0+(part+1)*(p1-p0)/c.parts
+	if p0 == p1 { // there are more parts than panels
+		return
+	}
+	c0, _ := c.panel(p0)
 	kernels := convKernelsOf[float32]()
 	l0, l1 := c.block(block)
 	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values)
 	tiles := c.tiles[:((l1-l0)*c.tw+31)/32]
-	first, _ := c.panel(p0)
-	p0, p1 = p0+part*(p1-p0)/c.parts, p0+(part+1)*(p1-p0)/c.parts
-	c0, _ := c.panel(p0)
 	_, c1 := c.panel(p1 - 1)
 	from, to := c.channels*c.pitch+16, (c1-c0)*c.pitch+16
 	for f := range frequencies { // its values stay in the cache
