@@ -487,7 +487,7 @@ func scopeOf(in []Operand) (s *Scope) {
 		}
 	}
 	if s == nil {
-		panic("snug: an operation on parameters alone; use p.In(s)")
+		panic("snug: an operation without a tensor; of parameters alone, use p.In(s)")
 	}
 	return s
 }

@@ -6,7 +6,7 @@ import "slices"
 // dy, repeated along them.
 func (x *Tensor) Sum(dims ...int) *Tensor { return x.reduce("sum", dims, false) }
 
-// Mean is Sum divided by the number of elements that were added.
+// Mean is Sum divided by the number of elements that were added; of none it is 0.
 func (x *Tensor) Mean(dims ...int) *Tensor { return x.reduce("mean", dims, true) }
 
 func (x *Tensor) reduce(name string, dims []int, mean bool) *Tensor {

@@ -6,7 +6,7 @@ import (
 	"github.com/snug-ml/snug"
 )
 
-// Every recomputes the k-th, 2k-th, … Block right inside what it is given to.
+// Every recomputes the k-th, 2k-th, … Block right inside what it is given to; k is 1 or more.
 func Every(k int) snug.Option {
 	if k < 1 {
 		panic(fmt.Sprintf("checkpoint: every %d-th block", k))

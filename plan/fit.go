@@ -149,6 +149,9 @@ func (j *Job) check() error {
 	if j.Batch < 1 {
 		return fmt.Errorf("plan: a batch of %d samples", j.Batch)
 	}
+	if j.Loss == nil {
+		return errors.New("plan: a job without Loss")
+	}
 	if _, err := stepsOf(j.Optimizer); err != nil {
 		return err
 	}

@@ -362,6 +362,11 @@ func TestFitRefuses(t *testing.T) {
 	if _, err := plan.Fit(t.Context(), r.d, 1<<20, r.job(0)); err == nil {
 		t.Error("a batch of 0")
 	}
+	j = r.job(8)
+	j.Loss = nil
+	if _, err := plan.Fit(t.Context(), r.d, 1<<30, j); err == nil {
+		t.Error("no loss")
+	}
 	for _, micro := range []int{0, 9} {
 		if _, err := plan.Try(t.Context(), r.d, r.job(8), micro); err == nil {
 			t.Error("micro-batches of", micro)
