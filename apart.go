@@ -170,11 +170,11 @@ func (d *Device) stream(dst, src []byte, out bool) error {
 // updatesOnHost reports whether the CPU updates p: where its state is on the host and does
 // not come to the device for it.
 func (p *Param) updatesOnHost(states []*Param) bool {
-	return p.dev.apart && slices.ContainsFunc(states, func(q *Param) bool { return q.st.absent() && !q.streamed })
+	return p.dev.apart && slices.ContainsFunc(states, func(q *Param) bool { return q.st.absent() && !q.streamed() })
 }
 
 // launchOnHost runs a kernel of the CPU. on says where its arrays are, first Out and then
-// In: those on the device come to the host for it, and results go back. Arrays without one
+// In: those on the device come to the bench for it, and results go back. Arrays without one
 // are on the host.
 func (p *Param) launchOnHost(kernel string, a *driver.Args, on ...*storage) (err error) {
 	d := p.dev
@@ -200,19 +200,19 @@ func (p *Param) launchOnHost(kernel string, a *driver.Args, on ...*storage) (err
 		arrays = append(arrays, &a.In[i])
 	}
 	device := make([][]byte, len(on)) // of what has come
+	if len(on) > 0 {
+		d.bench.mu.Lock()
+		defer d.bench.mu.Unlock()
+	}
+	var off int
 	for i, st := range on {
-		if st.absent() {
+		if st.absent() || d.card == nil {
 			continue
 		}
-		mem, free, err := alloc(int64(arrays[i].Len() * arrays[i].Type.Size()))
-		if err != nil {
-			return err
-		}
-		defer free()
-		if d.card == nil {
-			continue
-		}
-		device[i], arrays[i].Data = arrays[i].Data[:len(mem)], mem
+		n := arrays[i].Len() * arrays[i].Type.Size()
+		mem := d.bench.block.Bytes()[off:][:n]
+		off += (n + 511) / 512 * 512
+		device[i], arrays[i].Data = arrays[i].Data[:n], mem
 		if err := d.card.Download(mem, device[i]); err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ type Device struct {
 	mem, host     *memory.Pool // the host's is where offloaded activations wait
 	disks         disks
 	state         StatePlace // of optimizers that are made
-	stage         stage
+	stage, bench  stage
 	paths         sync.Map // a layer's pointer → its path, from Label
 	closed        atomic.Bool
 }

@@ -3,6 +3,7 @@ package snug_test
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -741,4 +742,62 @@ func TestOffloadGradsAllocationMayFail(t *testing.T) {
 	}
 	sweep(t, newRun, func(d *snug.Device) *memory.Pool { return d.Memory() }, 1)
 	sweep(t, newRun, func(d *snug.Device) *memory.Pool { return d.Host() }, 1)
+}
+
+// Step allocates nothing, wherever state and gradients are: what it works in is there from
+// when the optimizer is made, on a device whose memory is its own, too.
+func TestOffloadStepAllocatesNothing(t *testing.T) {
+	for _, device := range []string{"dry:cuda", testdevice.Name} {
+		for name, make := range map[string]func(iter.Seq2[string, *snug.Param]) (optim.Optimizer, error){
+			"adamw": func(p iter.Seq2[string, *snug.Param]) (optim.Optimizer, error) {
+				return optim.NewAdamW(p, optim.DefaultAdamW())
+			},
+			"8 bits": func(p iter.Seq2[string, *snug.Param]) (optim.Optimizer, error) {
+				c := optim.DefaultAdamW()
+				c.StateDType = snug.Uint8
+				return optim.NewAdamW(p, c)
+			},
+			"adafactor": func(p iter.Seq2[string, *snug.Param]) (optim.Optimizer, error) {
+				return optim.NewAdafactor(p, optim.DefaultAdafactor())
+			},
+			"sgd": func(p iter.Seq2[string, *snug.Param]) (optim.Optimizer, error) {
+				return optim.NewSGD(p, optim.DefaultSGD())
+			},
+		} {
+			for _, at := range []offload.Place{offload.OnDevice, offload.OnHost, offload.Streamed} {
+				for _, grads := range []bool{false, true} {
+					r := newRun(t, device, newNet(1))
+					if err := r.o.Close(); err != nil {
+						t.Fatal(err)
+					}
+					before, beforeHost := r.dev.Memory().Stats().Allocated, r.dev.Host().Stats().Allocated
+					offload.State(r.dev, at)
+					o, err := make(nn.Params(r.m))
+					if err != nil {
+						t.Fatal(err)
+					}
+					if grads {
+						offload.Grads(nn.Params(r.m))
+					}
+					r.o, r.w = o, optim.NewWindow(o, optim.WindowConfig{})
+					if err := r.micro(8, 1, plainBackward); err != nil {
+						t.Fatal(err)
+					}
+					d, h := r.dev.Memory().Stats(), r.dev.Host().Stats()
+					if _, err := r.w.Step(); err != nil {
+						t.Fatal(err)
+					}
+					if a, b := r.dev.Memory().Stats().Requests-d.Requests, r.dev.Host().Stats().Requests-h.Requests; a != 0 || b != 0 {
+						t.Errorf("%s on %s, %v, gradients on the host %t: %d and %d allocations", name, device, at, grads, a, b)
+					}
+					if err := o.Close(); err != nil {
+						t.Fatal(err)
+					}
+					if a, b := r.dev.Memory().Stats().Allocated, r.dev.Host().Stats().Allocated; a != before || b != beforeHost {
+						t.Errorf("%s on %s, %v: %d and %d bytes are left", name, device, at, a-before, b-beforeHost)
+					}
+				}
+			}
+		}
+	}
 }

@@ -25,9 +25,9 @@ type Param struct {
 	dev        *Device
 	cat        memory.Category // of its value
 	frozen     bool
-	away       bool // placed on the host
-	gradAway   bool // whose gradients wait there
-	streamed   bool // and updated on the device all the same
+	away       bool   // placed on the host
+	gradAway   bool   // whose gradients wait there
+	via        *stage // what a state's updates go through; nil: nothing
 	st, grad   *storage
 	due        float64 // what grad is still to be multiplied by; 0: nothing
 	incomplete bool    // a failed scope had begun to add to grad
@@ -79,8 +79,8 @@ func (p *Param) bytes() int64 { return int64(p.Len()) * int64(p.dtype.Size()) }
 // those placed already stay. A nil r leaves zeros. nn.Init and optimizers call it.
 func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.Seq2[string, *Param]) (err error) {
 	var placed []*Param
-	var bytes int64
-	host, streamed := c == memory.OptimizerState && d.statePlace() != StateOnDevice, d.statePlace() == StateStreamed
+	at := d.statePlace()
+	host := c == memory.OptimizerState && at != StateOnDevice || c == memory.Workspace && at == StateOnHost
 	defer func() {
 		if err != nil {
 			for _, p := range placed {
@@ -109,15 +109,11 @@ func Place(ctx context.Context, d *Device, r *Rand, c memory.Category, ps iter.S
 		}
 		p.dev, p.st = d, st
 		placed = append(placed, p)
-		bytes += staged(p)
 		if d.values {
 			if err := p.fill(r); err != nil {
 				return fmt.Errorf("init %s: %w", name, err)
 			}
 		}
-	}
-	if host && streamed {
-		return d.stage.open(d, bytes, placed)
 	}
 	return nil
 }
@@ -180,8 +176,8 @@ func (p *Param) Close() error {
 	if err := p.Zero(); err != nil {
 		return err
 	}
-	if p.streamed {
-		p.dev.stage.leave(p)
+	if p.via != nil {
+		p.via.leave(p)
 	}
 	p.st.release()
 	p.st, p.dev = nil, nil

@@ -1,8 +1,10 @@
 package snug
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
@@ -31,10 +33,12 @@ func (d *Device) statePlace() StatePlace {
 	return d.state
 }
 
-// stage is the buffer that streamed states are updated in, one parameter's after another's.
-// It is as long as the longest needs, from when that was placed: Step has it already.
+// stage is a buffer that updates go through, one parameter's after another's: on the device
+// for streamed states, on the host for what lies on a device apart while the CPU updates. It
+// is as long as the longest needs, from when states are placed: Step has it already.
 type stage struct {
 	mu    sync.Mutex
+	pool  *memory.Pool
 	block *memory.Block
 	bytes int64
 	users int
@@ -43,36 +47,67 @@ type stage struct {
 // staged is how much of the stage p takes.
 func staged(p *Param) int64 { return (p.bytes() + 511) / 512 * 512 }
 
-// open has room for these, which are used together.
-func (g *stage) open(d *Device, bytes int64, ps []*Param) error {
+// PlaceStates is Place of an optimizer's states of p, where PlaceState has said, with what
+// their updates go through.
+func (p *Param) PlaceStates(states iter.Seq2[string, *Param]) error {
+	d := p.dev
+	if err := Place(context.Background(), d, nil, memory.OptimizerState, states); err != nil {
+		return err
+	}
+	var placed []*Param
+	var bytes int64
+	for _, q := range states {
+		placed, bytes = append(placed, q), bytes+staged(q)
+	}
+	var err error
+	switch at := d.statePlace(); {
+	case len(placed) == 0:
+	case at == StateStreamed:
+		err = d.stage.open(d.mem, p, bytes, placed)
+	case at == StateOnHost && d.apart: // a value and its gradient
+		err = d.bench.open(d.host, p, 2*staged(p), placed)
+	}
+	if err != nil {
+		for _, q := range placed {
+			q.Close()
+		}
+	}
+	return err
+}
+
+// open has room for these states of p.
+func (g *stage) open(pool *memory.Pool, p *Param, bytes int64, states []*Param) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if bytes > g.bytes {
-		b, err := d.mem.Alloc(memory.Request{Bytes: bytes, Category: memory.Workspace, Owner: d.here("stream", ps[0])})
+		b, err := pool.Alloc(memory.Request{Bytes: bytes, Category: memory.Workspace, Owner: p.dev.here("stage", p)})
 		if err != nil {
-			return fmt.Errorf("init %s: %w", ps[0].name, err)
+			return fmt.Errorf("init %s: %w", p.name, err)
 		}
 		if g.block != nil {
-			d.mem.Free(g.block)
+			pool.Free(g.block)
 		}
-		g.block, g.bytes = b, bytes
+		g.pool, g.block, g.bytes = pool, b, bytes
 	}
-	for _, p := range ps {
-		p.streamed = true
+	for _, q := range states {
+		q.via = g
 	}
-	g.users += len(ps)
+	g.users += len(states)
 	return nil
 }
 
-func (g *stage) leave(p *Param) {
+func (g *stage) leave(q *Param) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p.streamed = false
-	if g.users--; g.users == 0 {
-		p.dev.mem.Free(g.block)
+	q.via = nil
+	if g.users--; g.users == 0 && g.block != nil {
+		g.pool.Free(g.block)
 		g.block, g.bytes = nil, 0
 	}
 }
+
+// streamed reports whether a state on the host comes to the device to be updated.
+func (p *Param) streamed() bool { return p.via != nil && p.via == &p.dev.stage }
 
 // bring is where a kernel finds these states: those that are streamed, on the stage, until
 // back takes them home.
@@ -81,7 +116,7 @@ func (g *stage) bring(states []*Param) (at []driver.Array, back func() error, er
 	at = make([]driver.Array, 0, len(states))
 	for _, q := range states {
 		at = append(at, q.array(q.st))
-		if q.streamed && q.dev.values && home == nil {
+		if q.streamed() && q.dev.values && home == nil {
 			home = make([][]byte, len(states))
 		}
 	}
@@ -91,7 +126,7 @@ func (g *stage) bring(states []*Param) (at []driver.Array, back func() error, er
 	g.mu.Lock()
 	var off int64
 	for i, q := range states {
-		if q.streamed {
+		if q.streamed() {
 			home[i], at[i].Data = at[i].Data, g.block.Bytes()[off:][:q.bytes()]
 			err = errors.Join(err, q.dev.stream(at[i].Data, home[i], false))
 			off += staged(q)

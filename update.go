@@ -71,7 +71,7 @@ func (p *Param) update(u *Update, a *driver.Args, all *groups) error {
 			on = append(on, q.st)
 		}
 		return p.launchOnHost(u.Kernel, a, append(on, p.grad)...)
-	case slices.ContainsFunc(u.States, func(q *Param) bool { return q.streamed }):
+	case slices.ContainsFunc(u.States, func(q *Param) bool { return q.streamed() }):
 		at, back, err := p.dev.stage.bring(u.States)
 		copy(a.Out[1:], at)
 		if err == nil {

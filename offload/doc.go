@@ -3,6 +3,7 @@
 // parameters. The bits of a training run are the same with all of it and with none.
 //
 //	offload.State(dev, offload.OnHost)      // before the optimizer is made
+//	offload.Grads(nn.Params(model))         // at any time between scopes
 //	offload.Params(nn.Params(model))        // before nn.Init, or at any time between scopes
 //	dev.Train(ctx, step, offload.Activations(offload.Default()))
 //
@@ -31,10 +32,20 @@
 // # Optimizer state
 //
 // After State(d, OnHost) optimizers are made with their state in d's host pool, and never
-// need the device for it. Step updates there: the CPU's kernels reach that memory. With
+// need the device for it. Step updates there: the CPU's kernels reach that memory; what lies
+// on a device apart comes to a buffer on the host for it, which is as long as the longest
+// value and gradient and is taken when the optimizer is made. With
 // Streamed each parameter's state is copied to a buffer of the device, updated, and copied
 // back; the buffer is as long as the longest needs and is taken when the optimizer is made,
 // so that Step still allocates nothing. These copies are waited for.
+//
+// # Gradients
+//
+// After Grads(params) a gradient leaves for the host as soon as Backward will add no more to
+// it, and is there until the step: with state OnHost the step needs the device for neither
+// (ZeRO-Offload: Ren et al., 2021). A later micro-batch brings it back, one at a time, to add
+// to it, and so does what reads it. BackwardStep, which frees it at once, leaves it where it
+// is.
 //
 // # Parameters
 //
@@ -59,10 +70,9 @@
 // every Block that reads it and once in backward. Beside the computation that takes memory
 // bandwidth of the CPU.
 //
-// # What is not there
+// On a CUDA device the host's memory is pinned, and copies run beside kernels. On the CPU both
+// memories are one, so offloading saves a device's limit and no more; but a file's pages the
+// system can write out.
 //
-// Pinned memory and copies by a device's own engine: they come with the CUDA backend, where
-// the room of AheadBytes is to be a ring of pinned buffers. On the CPU both memories are
-// one, so offloading saves a device's limit and no more; but a file's pages the system
-// can write out. Gradients on the host, and state or parameters in a file.
+// State or parameters in a file are not there.
 package offload

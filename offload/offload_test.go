@@ -140,3 +140,25 @@ func ExampleParams() {
 	fmt.Println(d.Memory().Stats().AtPeak[memory.Parameters]>>20, "MiB of", d.Host().Stats().Allocated>>20, err)
 	// Output: 1 MiB of 3 <nil>
 }
+
+// A gradient is as long as its parameter.
+func ExampleGrads() {
+	ctx := context.Background()
+	d, err := snug.Open("cpu", snug.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer d.Close()
+	model := nn.NewLinear(512, 512, false)
+	if err := nn.Init(ctx, d, model, snug.NewRand(1)); err != nil {
+		fmt.Println(err)
+		return
+	}
+	offload.Grads(nn.Params(model))
+	err = d.Train(ctx, func(s *snug.Scope) error {
+		return model.Forward(snug.Zeros(s, snug.Float32, 1, 512)).Sum().Backward()
+	})
+	fmt.Println(d.Memory().Stats().Categories[memory.Gradients], "bytes on the device,", d.Host().Stats().Allocated>>20, "MiB on the host", err)
+	// Output: 0 bytes on the device, 1 MiB on the host <nil>
+}

@@ -153,7 +153,7 @@ func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 				}
 			}
 		}
-		if err := snug.Place(context.Background(), p.Device(), nil, memory.OptimizerState, all); err != nil {
+		if err := p.PlaceStates(all); err != nil {
 			o.Close()
 			return nil, fmt.Errorf("%s: %w", r.name, err)
 		}

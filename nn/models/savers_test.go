@@ -46,6 +46,11 @@ var savers = []saver{
 	{name: "offload", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1})}},
 	{name: "offload to a file", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1, Dir: os.TempDir()})}},
 	{name: "state on the host", exact: true, place: func(d *snug.Device, _ any) error { offload.State(d, offload.OnHost); return nil }},
+	{name: "state streamed", exact: true, place: func(d *snug.Device, _ any) error { offload.State(d, offload.Streamed); return nil }},
+	{name: "gradients on the host", exact: true, place: func(_ *snug.Device, m any) error { offload.Grads(nn.Params(m)); return nil }},
+	{name: "adafactor", optimizer: func(p iter.Seq2[string, *snug.Param]) (optim.Optimizer, error) {
+		return optim.NewAdafactor(p, optim.DefaultAdafactor())
+	}, bound: 1},
 	{name: "parameters on the host", exact: true, place: func(_ *snug.Device, m any) error { return offload.Params(nn.Params(m)) }},
 	{name: "parameters on the host, ahead", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1 << 40, AheadBytes: 4 << 10})},
 		place: func(_ *snug.Device, m any) error { return offload.Params(nn.Params(m)) }},
