@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all test race full bench bench-peers bench-cuda lint cross generate generate-check examples fuzz test-cuda test-cuda-sim ptx ptx-check
+.PHONY: all test race full bench bench-peers bench-cuda lint cross generate generate-check examples fuzz test-cuda simulated test-cuda-sim test-cuda-orders ptx ptx-check
 
 all: lint test
 
@@ -29,14 +29,24 @@ test-cuda:
 # sources changed.
 SIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/snug/simcuda
 
-test-cuda-sim:
+SIMULATED = $(CUDA) export SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 SIMCUDA=$(SIM) &&
+
+simulated:
 	mkdir -p $(SIM)
 	internal/simcuda/build.sh $(SIM)
-	$(CUDA) $(GO) vet -tags cuda ./... && $(STATICCHECK) -tags cuda ./internal/cuda . && \
-	  export SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 SIMCUDA=$(SIM) && \
-	  $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./... && \
-	  LD_LIBRARY_PATH=$(SIM)/libraries $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'Library|TF32' ./internal/cuda && \
-	  LD_LIBRARY_PATH=$(SIM)/libraries $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'MatMul|Linear|Conv|Attention|SameBits|Prediction' .
+
+test-cuda-sim: simulated
+	$(CUDA) $(GO) vet -tags cuda ./... && $(STATICCHECK) -tags cuda ./internal/cuda .
+	$(SIMULATED) $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./...
+	$(SIMULATED) export LD_LIBRARY_PATH=$(SIM)/libraries && \
+	  $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'Librar|TF32' ./internal/cuda && \
+	  $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'MatMul|Linear|Conv|Attention|SameBits|Prediction' .
+
+# Other orders of what streams run, and each block in memory of its own.
+test-cuda-orders: simulated
+	$(SIMULATED) for seed in 2 3 4; do SIMCUDA_SEED=$$seed \
+	  $(GO) test -tags cuda -short -count 1 . ./internal/cuda ./offload ./checkpoint ./optim || exit 1; done
+	$(SIMULATED) $(GO) test -tags "cuda snugdebug" -count 1 -timeout 60m ./...
 
 # What the driver compiles for its card, made by nvcc 11.8.
 ptx:
@@ -55,6 +65,7 @@ full: lint cross generate-check ptx-check
 	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 	$(GO) test -tags snugdebug ./...
 	$(MAKE) test-cuda-sim
+	$(MAKE) test-cuda-orders
 	$(MAKE) fuzz
 
 fuzz:

@@ -16,13 +16,14 @@ flags="-std=c++17 -O2 -fPIC -fvisibility=hidden -fno-strict-aliasing -Wall -Wno-
 device="$flags -DSIMCUDA -ffp-contract=off -fno-math-errno -fno-trapping-math"
 if [ "$(uname -m)" = x86_64 ]; then device="$device -march=native"; fi
 
-# stale OUT: does not exist, or is older than what it was made of.
+# stale OUT SOURCE: does not exist, is older than what it was made of, or was made of
+# another checkout's.
 stale() {
-  [ -e "$1" ] && [ -e "$1.d" ] || return 0
+  [ -e "$1" ] && [ -e "$1.d" ] && grep -qF "$2" "$1.d" || return 0
   [ "$1" -nt "$here/build.sh" ] || return 0
   local f
   for f in $(sed -e 's/^[^:]*://' -e 's/\\$//' "$1.d"); do
-    [ "$1" -nt "$f" ] || return 0
+    [ -e "$f" ] && [ "$1" -nt "$f" ] || return 0
   done
   return 1
 }
@@ -63,10 +64,10 @@ link() { # link OUT FLAGS OBJECTS: in one step, so that a running program keeps 
 
 if [ "$driver" = . ]; then
   todo=() o=(obj/block.o)
-  if stale obj/block.o; then todo+=(device); fi
+  if stale obj/block.o "$here/src/block.cpp"; then todo+=(device); fi
   for f in device queue memory launch; do
     o+=("obj/$f.o")
-    if stale "obj/$f.o"; then todo+=("driver $f"); fi
+    if stale "obj/$f.o" "$here/src/$f.cpp"; then todo+=("driver $f"); fi
   done
   if [ "${#todo[@]}" != 0 ] || [ ! -e libcuda.so.1 ]; then
     compile "${todo[@]}"
@@ -76,7 +77,7 @@ if [ "$driver" = . ]; then
   mkdir -p libraries
   for lib in cublas.so.12 cudnn.so.9; do
     f=${lib%%.*}
-    if stale "obj/$f.o" || [ ! -e "libraries/lib$lib" ]; then
+    if stale "obj/$f.o" "$here/src/$f.cpp" || [ ! -e "libraries/lib$lib" ]; then
       compile "driver $f"
       link "libraries/lib$lib" -Wl,-soname,"lib$lib" "obj/$f.o" libcuda.so.1
     fi
@@ -88,7 +89,7 @@ for f in "$kernels"/*.cu; do
   [ -e "$f" ] || continue
   out=obj/$(basename "$f").o
   o+=("$out")
-  if stale "$out"; then todo+=("kernel $f"); fi
+  if stale "$out" "$f"; then todo+=("kernel $f"); fi
 done
 if [ "${#todo[@]}" != 0 ] || [ ! -e kernels.so ]; then
   compile "${todo[@]}"
