@@ -193,6 +193,10 @@ func TestBackwardStep(t *testing.T) {
 func TestBackwardStepRefuses(t *testing.T) {
 	d := open(t)
 	m := newScalar(t, d)
+	own := optim.NewWindow(struct{ optim.Optimizer }{must(optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: 1}))}, optim.WindowConfig{})
+	if err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := own.BackwardStep(m.loss(s, 1), 1); return err }); err == nil || !strings.Contains(err.Error(), "does not step one parameter at a time") || m.W.HasGrad() {
+		t.Error(err)
+	}
 	for _, c := range []optim.WindowConfig{{ClipNorm: 1}, {Scaler: amp.NewScaler(amp.DefaultScaler())}} {
 		w := window(t, m, c)
 		err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := w.BackwardStep(m.loss(s, 1), 1); return err })

@@ -57,6 +57,7 @@ type way struct {
 	inside    bool // BackwardStep
 	optimizer func(iter.Seq2[string, *snug.Param]) (optim.Optimizer, error)
 	chunked   bool // a GPT's loss without its logits
+	grads     bool // gradients on the host
 }
 
 var plainWay = way{name: "plain", options: []snug.Option{snug.NoRecipes()}}
@@ -64,9 +65,11 @@ var plainWay = way{name: "plain", options: []snug.Option{snug.NoRecipes()}}
 var ways = []way{
 	{name: "recipes"},
 	{name: "checkpoint", options: []snug.Option{checkpoint.Every(1)}},
+	{name: "checkpoint+budget32MiB", options: []snug.Option{checkpoint.Every(1), checkpoint.Budget(32 << 20)}},
 	{name: "bfloat16", options: []snug.Option{amp.Autocast(snug.BFloat16)}},
 	{name: "accumulate4", micro: 4},
 	{name: "offload", options: []snug.Option{offload.Activations(offload.Default())}},
+	{name: "gradients on the host", grads: true},
 	{name: "backwardstep", inside: true},
 	{name: "adam8bit", optimizer: adam8bit},
 	{name: "chunkedhead", chunked: true},
@@ -115,6 +118,9 @@ func newTrainee(b testing.TB, l workload, v way) *trainee {
 	o, err := make(nn.Params(t.m))
 	if err != nil {
 		b.Fatal(err)
+	}
+	if v.grads {
+		offload.Grads(nn.Params(t.m))
 	}
 	t.w = optim.NewWindow(o, optim.WindowConfig{})
 	t.base = d.Memory().Stats().Allocated
