@@ -131,8 +131,11 @@ func (d *Device) Infer(ctx context.Context, fn func(*Scope) error, o ...Option) 
 
 func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) error, o []Option) error {
 	m, err := m.with(o)
-	if d.closed.Load() {
+	switch {
+	case d.closed.Load():
 		err = errClosed
+	case err == nil:
+		err = ctx.Err()
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)

@@ -68,6 +68,9 @@ func TestPanicAndCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || r.Position() != 0 {
 		t.Error(err, r.Position())
 	}
+	if err := d.Train(ctx, func(*snug.Scope) error { t.Error("ran"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
 	if err := d.Train(bg, func(s *snug.Scope) error { return nil }, snug.Random(r)); err != nil || r.Position() != 1 {
 		t.Error(err, r.Position())
 	}
