@@ -48,6 +48,10 @@ func leakyBackRow[T float32 | float64](f []float64, dst, y, dy, _ []T) {
 
 // eluRow: F: α.
 func eluRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
+	if d := f32(dst); d != nil {
+		kern.ELURow(d, f32(x), float32(f[0]))
+		return
+	}
 	x = x[:len(dst)]
 	for i, v := range x {
 		if v <= 0 {
@@ -60,6 +64,10 @@ func eluRow[T float32 | float64](f []float64, dst, x, _, _ []T) {
 // eluBackRow: y, dy; F: α.
 func eluBackRow[T float32 | float64](f []float64, dst, y, dy, _ []T) {
 	alpha := T(f[0])
+	if d := f32(dst); d != nil {
+		kern.ELUBackRow(d, f32(y), f32(dy), float32(alpha))
+		return
+	}
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
 		d := dy[i]

@@ -11,8 +11,8 @@ import (
 
 func init() {
 	register("dropout", run(dropout[float32]), run(dropout[float64]))
-	register("uniform", run(draw[float32](unit)), run(draw[float64](unit)))
-	register("normal", run(draw[float32](boxMuller)), run(draw[float64](boxMuller)))
+	register("uniform", run(draw[float32](unit, kern.UniformRow)), run(draw[float64](unit, nil)))
+	register("normal", run(draw[float32](boxMuller, kern.NormalRow)), run(draw[float64](boxMuller, nil)))
 }
 
 // dropout sets elements to 0 with probability F[0] and scales the others by 1/(1−p). It
@@ -22,7 +22,9 @@ func dropout[T float32 | float64](a *driver.Args) {
 	p, scale := a.F[0], T(1/(1-a.F[0]))
 	par.Range(a.Threads, a.Out[0].Len(), grain, func(lo, hi int) {
 		if y := f32(y); y != nil {
-			dropout32(y[lo:hi], f32(x)[lo:hi], a.Key, lo, p, float32(scale))
+			withNumbers(a.Key, lo, hi, func(numbers []uint32, lo, hi int) {
+				kern.DropRow(y[lo:hi], f32(x)[lo:hi], numbers, p, float32(scale))
+			})
 			return
 		}
 		for ; lo < hi; lo += 4 {
@@ -38,23 +40,28 @@ func dropout[T float32 | float64](a *driver.Args) {
 
 var numbersOfChunk = sync.Pool{New: func() any { return new([chunk]uint32) }}
 
-// dropout32 is dropout of elements that are number at, which 4 divides, and on.
-func dropout32(y, x []float32, key [3]uint64, at int, p float64, scale float32) {
+// withNumbers gives fn the numbers of a chunk of elements lo to hi at a time; 4 divides lo.
+func withNumbers(key [3]uint64, lo, hi int, fn func(numbers []uint32, lo, hi int)) {
 	numbers := numbersOfChunk.Get().(*[chunk]uint32)
 	defer numbersOfChunk.Put(numbers)
-	for ; len(y) > 0; at += chunk {
-		n := min(chunk, len(y))
-		kern.Philox(numbers[:(n+31)/32*32], key, uint64(at/4))
-		kern.DropRow(y[:n], x[:n], numbers[:n], p, scale)
-		y, x = y[n:], x[n:]
+	for ; lo < hi; lo += chunk {
+		n := min(chunk, hi-lo)
+		kern.Philox(numbers[:(n+3)/4*4], key, uint64(lo/4))
+		fn(numbers[:(n+3)/4*4], lo, lo+n)
 	}
 }
 
-// draw fills the output; F: scale, shift.
-func draw[T float32 | float64](of func(bits [4]uint32) [4]float64) func(*driver.Args) {
+// draw fills the output; F: scale, shift. In float32 its numbers are row's.
+func draw[T float32 | float64](of func(bits [4]uint32) [4]float64, row func(dst []float32, numbers []uint32, scale, shift float64)) func(*driver.Args) {
 	return func(a *driver.Args) {
 		y := driver.Of[T](&a.Out[0])
 		par.Range(a.Threads, a.Out[0].Len(), grain, func(lo, hi int) {
+			if y := f32(y); y != nil {
+				withNumbers(a.Key, lo, hi, func(numbers []uint32, lo, hi int) {
+					row(y[lo:hi], numbers, a.F[0], a.F[1])
+				})
+				return
+			}
 			for ; lo < hi; lo += 4 {
 				v := of(driver.Philox(a.Key, uint64(lo/4)))
 				for i := lo; i < min(lo+4, hi); i++ {

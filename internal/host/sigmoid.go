@@ -8,13 +8,13 @@ import (
 
 func init() {
 	elementwise("sigmoid", vector(kern.SigmoidRow), sigmoidRow)
-	elementwise("sigmoid backward", sigmoidBackRow[float32], sigmoidBackRow[float64])
+	elementwise("sigmoid backward", vector2(kern.SigmoidBackRow), sigmoidBackRow)
 	elementwise("tanh", vector(kern.TanhRow), tanhRow)
-	elementwise("tanh backward", tanhBackRow[float32], tanhBackRow[float64])
-	elementwise("silu", siluRow32, siluRow)
-	elementwise("silu backward", siluBackRow32, siluBackRow)
-	elementwise("softplus", softplusRow[float32], softplusRow[float64])
-	elementwise("softplus backward", softplusBackRow[float32], softplusBackRow[float64])
+	elementwise("tanh backward", vector2(kern.TanhBackRow), tanhBackRow)
+	elementwise("silu", vector(kern.SiLURow), siluRow)
+	elementwise("silu backward", vector2(kern.SiLUBackRow), siluBackRow)
+	elementwise("softplus", vector(kern.SoftplusRow), softplusRow)
+	elementwise("softplus backward", vector2(kern.SoftplusBackRow), softplusBackRow)
 }
 
 func sigmoidRow(_ []float64, dst, x, _, _ []float64) {
@@ -25,7 +25,7 @@ func sigmoidRow(_ []float64, dst, x, _, _ []float64) {
 }
 
 // sigmoidBackRow: y, dy.
-func sigmoidBackRow[T float32 | float64](_ []float64, dst, y, dy, _ []T) {
+func sigmoidBackRow(_ []float64, dst, y, dy, _ []float64) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
 		dst[i] = dy[i] * v * (1 - v)
@@ -40,7 +40,7 @@ func tanhRow(_ []float64, dst, x, _, _ []float64) {
 }
 
 // tanhBackRow: y, dy.
-func tanhBackRow[T float32 | float64](_ []float64, dst, y, dy, _ []T) {
+func tanhBackRow(_ []float64, dst, y, dy, _ []float64) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
 		dst[i] = dy[i] * (1 - v*v)
@@ -54,16 +54,6 @@ func siluRow(_ []float64, dst, x, _, _ []float64) {
 	}
 }
 
-func siluRow32(_ []float64, dst, x, _, _ []float32) {
-	var sigmoid [chunk]float32
-	for at := 0; at < len(dst); at += chunk {
-		end := min(at+chunk, len(dst))
-		x, dst, sigmoid := x[at:end], dst[at:end], sigmoid[:end-at]
-		kern.SigmoidRow(sigmoid, x)
-		kern.MulRow(dst, x, sigmoid)
-	}
-}
-
 // siluBackRow: x, dy.
 func siluBackRow(_ []float64, dst, x, dy, _ []float64) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
@@ -73,31 +63,17 @@ func siluBackRow(_ []float64, dst, x, dy, _ []float64) {
 	}
 }
 
-func siluBackRow32(_ []float64, dst, x, dy, _ []float32) {
-	var sigmoid [chunk]float32
-	for at := 0; at < len(dst); at += chunk {
-		end := min(at+chunk, len(dst))
-		x, dy, dst, sigmoid := x[at:end], dy[at:end], dst[at:end], sigmoid[:end-at]
-		kern.SigmoidRow(sigmoid, x)
-		for i, v := range x {
-			s := sigmoid[i]
-			dst[i] = dy[i] * s * (1 + v*(1-s))
-		}
-	}
-}
-
-func softplusRow[T float32 | float64](_ []float64, dst, x, _, _ []T) {
+func softplusRow(_ []float64, dst, x, _, _ []float64) {
 	x = x[:len(dst)]
 	for i, v := range x {
-		v := float64(v)
-		dst[i] = T(max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))))
+		dst[i] = max(v, 0) + math.Log1p(math.Exp(-math.Abs(v)))
 	}
 }
 
 // softplusBackRow: y, dy.
-func softplusBackRow[T float32 | float64](_ []float64, dst, y, dy, _ []T) {
+func softplusBackRow(_ []float64, dst, y, dy, _ []float64) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	for i, v := range y {
-		dst[i] = T(-math.Expm1(-float64(v))) * dy[i]
+		dst[i] = -math.Expm1(-v) * dy[i]
 	}
 }

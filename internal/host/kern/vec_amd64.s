@@ -4310,6 +4310,2653 @@ DATA vec3e5b33b6<>+24(SB)/4, $0x3e5b33b6
 DATA vec3e5b33b6<>+28(SB)/4, $0x3e5b33b6
 GLOBL vec3e5b33b6<>(SB), RODATA|NOPTR, $32
 
+// func sigmoidBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX
+TEXT ·sigmoidBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    y+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	VMOVUPS vec3f800000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS 32(DI)(AX*4), Y2
+	VMOVUPS (R8)(AX*4), Y3
+	VMOVUPS 32(R8)(AX*4), Y4
+	VMULPS  Y1, Y3, Y3
+	VMULPS  Y2, Y4, Y4
+	VSUBPS  Y1, Y0, Y1
+	VSUBPS  Y2, Y0, Y2
+	VMULPS  Y1, Y3, Y1
+	VMULPS  Y2, Y4, Y2
+	VMOVUPS Y1, (SI)(AX*4)
+	VMOVUPS Y2, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y4, Y4
+	VSUBPS     Y1, Y0, Y1
+	VSUBPS     Y2, Y0, Y2
+	VMULPS     Y1, Y3, Y1
+	VMULPS     Y2, Y4, Y2
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y1, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX
+TEXT ·tanhBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    y+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	VMOVUPS vec3f800000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y1
+	VMOVUPS 32(DI)(AX*4), Y2
+	VMOVUPS (R8)(AX*4), Y3
+	VMOVUPS 32(R8)(AX*4), Y4
+	VMULPS  Y1, Y1, Y1
+	VMULPS  Y2, Y2, Y2
+	VSUBPS  Y1, Y0, Y1
+	VSUBPS  Y2, Y0, Y2
+	VMULPS  Y1, Y3, Y1
+	VMULPS  Y2, Y4, Y2
+	VMOVUPS Y1, (SI)(AX*4)
+	VMOVUPS Y2, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VMULPS     Y1, Y1, Y1
+	VMULPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y0, Y1
+	VSUBPS     Y2, Y0, Y2
+	VMULPS     Y1, Y3, Y1
+	VMULPS     Y2, Y4, Y2
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y1, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func siluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·siluBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   1024(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMOVUPS      (R8)(AX*4), Y6
+	VMOVUPS      32(R8)(AX*4), Y7
+	VSUBPS       Y4, Y0, Y8
+	VSUBPS       Y5, Y0, Y9
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y9, Y1, Y9
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y9, Y2, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VDIVPS       Y12, Y3, Y12
+	VDIVPS       Y13, Y3, Y13
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y13, Y7, Y7
+	VSUBPS       Y12, Y3, Y12
+	VSUBPS       Y13, Y3, Y13
+	VMULPS       Y12, Y4, Y12
+	VMULPS       Y13, Y5, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VMULPS       Y12, Y6, Y12
+	VMULPS       Y13, Y7, Y13
+	VMOVUPS      Y12, (SI)(AX*4)
+	VMOVUPS      Y13, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (R8)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(R8)(AX*4), Y7, Y7
+	VSUBPS       Y4, Y0, Y8
+	VSUBPS       Y5, Y0, Y9
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y9, Y1, Y9
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y9, Y2, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VDIVPS       Y12, Y3, Y12
+	VDIVPS       Y13, Y3, Y13
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y13, Y7, Y7
+	VSUBPS       Y12, Y3, Y12
+	VSUBPS       Y13, Y3, Y13
+	VMULPS       Y12, Y4, Y12
+	VMULPS       Y13, Y5, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VMULPS       Y12, Y6, Y12
+	VMULPS       Y13, Y7, Y13
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y12, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y12
+	VMASKMOVPS   Y13, Y12, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        1024(R8)(AX*4)
+	PREFETCHT0        1088(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VMOVUPS           (R8)(AX*4), Z6
+	VMOVUPS           64(R8)(AX*4), Z7
+	VSUBPS            Z4, Z0, Z8
+	VSUBPS            Z5, Z0, Z9
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z9, Z1, Z9
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z9, Z2, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VDIVPS            Z10, Z3, Z10
+	VDIVPS            Z11, Z3, Z11
+	VMULPS            Z10, Z6, Z6
+	VMULPS            Z11, Z7, Z7
+	VSUBPS            Z10, Z3, Z10
+	VSUBPS            Z11, Z3, Z11
+	VMULPS            Z10, Z4, Z10
+	VMULPS            Z11, Z5, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VMULPS            Z10, Z6, Z10
+	VMULPS            Z11, Z7, Z11
+	VMOVUPS           Z10, (SI)(AX*4)
+	VMOVUPS           Z11, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VMOVUPS.Z         (R8)(AX*4), K6, Z6
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z7
+	VSUBPS            Z4, Z0, Z8
+	VSUBPS            Z5, Z0, Z9
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z9, Z1, Z9
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z9, Z2, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VDIVPS            Z10, Z3, Z10
+	VDIVPS            Z11, Z3, Z11
+	VMULPS            Z10, Z6, Z6
+	VMULPS            Z11, Z7, Z7
+	VSUBPS            Z10, Z3, Z10
+	VSUBPS            Z11, Z3, Z11
+	VMULPS            Z10, Z4, Z10
+	VMULPS            Z11, Z5, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VMULPS            Z10, Z6, Z10
+	VMULPS            Z11, Z7, Z11
+	VMOVUPS           Z10, K6, (SI)(AX*4)
+	VMOVUPS           Z11, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+// func logVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·logVec(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ scalars+24(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	CMPQ ·level+0(SB), $0x02
+	JGE  wide
+	SUBQ $0x10, CX
+	JL   rest
+
+loop:
+	PREFETCHT0  1024(SI)(AX*4)
+	PREFETCHT0  1024(DI)(AX*4)
+	VMOVUPS     (DI)(AX*4), Y0
+	VMOVUPS     32(DI)(AX*4), Y1
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y0, Y2
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y1, Y3
+	VMULPS      vec4b000000<>+0(SB), Y0, Y4
+	VMULPS      vec4b000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y2, Y4, Y0, Y4
+	VBLENDVPS   Y3, Y5, Y1, Y5
+	VANDPS      vecc1b80000<>+0(SB), Y2, Y2
+	VANDPS      vecc1b80000<>+0(SB), Y3, Y3
+	VPSUBD      vec3f3504f3<>+0(SB), Y4, Y6
+	VPSUBD      vec3f3504f3<>+0(SB), Y5, Y7
+	VPSRAD      $0x17, Y6, Y6
+	VPSRAD      $0x17, Y7, Y7
+	VPSLLD      $0x17, Y6, Y8
+	VPSLLD      $0x17, Y7, Y9
+	VPSUBD      Y8, Y4, Y8
+	VPSUBD      Y9, Y5, Y9
+	VSUBPS      vec3f800000<>+0(SB), Y8, Y8
+	VSUBPS      vec3f800000<>+0(SB), Y9, Y9
+	VCVTDQ2PS   Y6, Y6
+	VCVTDQ2PS   Y7, Y7
+	VADDPS      Y2, Y6, Y2
+	VADDPS      Y3, Y7, Y3
+	VMULPS      Y8, Y8, Y7
+	VMULPS      Y9, Y9, Y6
+	VMOVUPS     vec3d9021bb<>+0(SB), Y5
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y8, Y5
+	VMOVUPS     vec3d9021bb<>+0(SB), Y4
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y9, Y4
+	VFMADD213PS vec3def251a<>+0(SB), Y8, Y5
+	VFMADD213PS vec3def251a<>+0(SB), Y9, Y4
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y8, Y5
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe2aae50<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe2aae50<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e4cceac<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e4cceac<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y9, Y4
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y8, Y5
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y9, Y4
+	VMULPS      Y7, Y8, Y10
+	VMULPS      Y6, Y9, Y11
+	VMULPS      Y5, Y10, Y5
+	VMULPS      Y4, Y11, Y4
+	VFMADD231PS vecb95e8083<>+0(SB), Y2, Y5
+	VFMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VFMADD231PS vecbf000000<>+0(SB), Y7, Y5
+	VFMADD231PS vecbf000000<>+0(SB), Y6, Y4
+	VADDPS      Y5, Y8, Y5
+	VADDPS      Y4, Y9, Y4
+	VFMADD231PS vec3f318000<>+0(SB), Y2, Y5
+	VFMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y0, Y3
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y5, Y0, Y5
+	VBLENDVPS   Y2, Y4, Y1, Y4
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y0, Y2
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y1, Y3
+	VBLENDVPS   Y2, vecff800000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y3, vecff800000<>+0(SB), Y4, Y4
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y0, Y0
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y1, Y1
+	VBLENDVPS   Y0, vec7fc00000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y1, vec7fc00000<>+0(SB), Y4, Y4
+	VMOVUPS     Y5, (SI)(AX*4)
+	VMOVUPS     Y4, 32(SI)(AX*4)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         loop
+
+rest:
+	ADDQ        $0x10, CX
+	JE          done
+	LEAQ        vecTail<>+64(SB), BX
+	SHLQ        $0x02, CX
+	SUBQ        CX, BX
+	VMOVUPS     (BX), Y0
+	VMASKMOVPS  (DI)(AX*4), Y0, Y0
+	VMOVUPS     32(BX), Y1
+	VMASKMOVPS  32(DI)(AX*4), Y1, Y1
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y0, Y2
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y1, Y3
+	VMULPS      vec4b000000<>+0(SB), Y0, Y4
+	VMULPS      vec4b000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y2, Y4, Y0, Y4
+	VBLENDVPS   Y3, Y5, Y1, Y5
+	VANDPS      vecc1b80000<>+0(SB), Y2, Y2
+	VANDPS      vecc1b80000<>+0(SB), Y3, Y3
+	VPSUBD      vec3f3504f3<>+0(SB), Y4, Y6
+	VPSUBD      vec3f3504f3<>+0(SB), Y5, Y7
+	VPSRAD      $0x17, Y6, Y6
+	VPSRAD      $0x17, Y7, Y7
+	VPSLLD      $0x17, Y6, Y8
+	VPSLLD      $0x17, Y7, Y9
+	VPSUBD      Y8, Y4, Y8
+	VPSUBD      Y9, Y5, Y9
+	VSUBPS      vec3f800000<>+0(SB), Y8, Y8
+	VSUBPS      vec3f800000<>+0(SB), Y9, Y9
+	VCVTDQ2PS   Y6, Y6
+	VCVTDQ2PS   Y7, Y7
+	VADDPS      Y2, Y6, Y2
+	VADDPS      Y3, Y7, Y3
+	VMULPS      Y8, Y8, Y7
+	VMULPS      Y9, Y9, Y6
+	VMOVUPS     vec3d9021bb<>+0(SB), Y5
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y8, Y5
+	VMOVUPS     vec3d9021bb<>+0(SB), Y4
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y9, Y4
+	VFMADD213PS vec3def251a<>+0(SB), Y8, Y5
+	VFMADD213PS vec3def251a<>+0(SB), Y9, Y4
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y8, Y5
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe2aae50<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe2aae50<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e4cceac<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e4cceac<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y9, Y4
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y8, Y5
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y9, Y4
+	VMULPS      Y7, Y8, Y10
+	VMULPS      Y6, Y9, Y11
+	VMULPS      Y5, Y10, Y5
+	VMULPS      Y4, Y11, Y4
+	VFMADD231PS vecb95e8083<>+0(SB), Y2, Y5
+	VFMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VFMADD231PS vecbf000000<>+0(SB), Y7, Y5
+	VFMADD231PS vecbf000000<>+0(SB), Y6, Y4
+	VADDPS      Y5, Y8, Y5
+	VADDPS      Y4, Y9, Y4
+	VFMADD231PS vec3f318000<>+0(SB), Y2, Y5
+	VFMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y0, Y3
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y5, Y0, Y5
+	VBLENDVPS   Y2, Y4, Y1, Y4
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y0, Y2
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y1, Y3
+	VBLENDVPS   Y2, vecff800000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y3, vecff800000<>+0(SB), Y4, Y4
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y0, Y0
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y1, Y1
+	VBLENDVPS   Y0, vec7fc00000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y1, vec7fc00000<>+0(SB), Y4, Y4
+	VMOVUPS     (BX), Y1
+	VMASKMOVPS  Y5, Y1, (SI)(AX*4)
+	VMOVUPS     32(BX), Y5
+	VMASKMOVPS  Y4, Y5, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vecc1b80000<>+0(SB), Z0
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0       1024(SI)(AX*4)
+	PREFETCHT0       1088(SI)(AX*4)
+	PREFETCHT0       1024(DI)(AX*4)
+	PREFETCHT0       1088(DI)(AX*4)
+	VMOVUPS          (DI)(AX*4), Z1
+	VMOVUPS          64(DI)(AX*4), Z2
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z2, K2
+	VMULPS.BCST      vec4b000000<>+0(SB), Z1, Z3
+	VMULPS.BCST      vec4b000000<>+0(SB), Z2, Z4
+	VBLENDMPS        Z3, Z1, K1, Z3
+	VBLENDMPS        Z4, Z2, K2, Z4
+	VMOVAPS.Z        Z0, K1, Z5
+	VMOVAPS.Z        Z0, K2, Z6
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z3, Z7
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z4, Z8
+	VPSRAD           $0x17, Z7, Z7
+	VPSRAD           $0x17, Z8, Z8
+	VPSLLD           $0x17, Z7, Z9
+	VPSLLD           $0x17, Z8, Z10
+	VPSUBD           Z9, Z3, Z9
+	VPSUBD           Z10, Z4, Z10
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z9, Z9
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z10, Z10
+	VCVTDQ2PS        Z7, Z7
+	VCVTDQ2PS        Z8, Z8
+	VADDPS           Z5, Z7, Z5
+	VADDPS           Z6, Z8, Z6
+	VMULPS           Z9, Z9, Z8
+	VMULPS           Z10, Z10, Z7
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z4
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z9, Z4
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z3
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z10, Z3
+	VMULPS           Z8, Z9, Z11
+	VMULPS           Z7, Z10, Z12
+	VMULPS           Z4, Z11, Z4
+	VMULPS           Z3, Z12, Z3
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z3
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z8, Z4
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z7, Z3
+	VADDPS           Z4, Z9, Z4
+	VADDPS           Z3, Z10, Z3
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z3
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z2, K1
+	VBLENDMPS        Z4, Z1, K2, Z4
+	VBLENDMPS        Z3, Z2, K1, Z3
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z2, K2
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z4, K1, Z4
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z3, K2, Z3
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z2, K1
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z4, K2, Z4
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z3, K1, Z3
+	VMOVUPS          Z4, (SI)(AX*4)
+	VMOVUPS          Z3, 64(SI)(AX*4)
+	ADDQ             $0x20, AX
+	SUBQ             $0x20, CX
+	JGE              wide_loop
+
+wide_rest:
+	ADDQ             $0x20, CX
+	JE               wide_done
+	MOVL             $-1, BX
+	BZHIL            CX, BX, BX
+	KMOVW            BX, K6
+	SHRL             $0x10, BX
+	KMOVW            BX, K7
+	VMOVUPS.Z        (DI)(AX*4), K6, Z1
+	VMOVUPS.Z        64(DI)(AX*4), K7, Z2
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z2, K2
+	VMULPS.BCST      vec4b000000<>+0(SB), Z1, Z3
+	VMULPS.BCST      vec4b000000<>+0(SB), Z2, Z4
+	VBLENDMPS        Z3, Z1, K1, Z3
+	VBLENDMPS        Z4, Z2, K2, Z4
+	VMOVAPS.Z        Z0, K1, Z5
+	VMOVAPS.Z        Z0, K2, Z6
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z3, Z7
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z4, Z8
+	VPSRAD           $0x17, Z7, Z7
+	VPSRAD           $0x17, Z8, Z8
+	VPSLLD           $0x17, Z7, Z9
+	VPSLLD           $0x17, Z8, Z10
+	VPSUBD           Z9, Z3, Z9
+	VPSUBD           Z10, Z4, Z10
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z9, Z9
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z10, Z10
+	VCVTDQ2PS        Z7, Z7
+	VCVTDQ2PS        Z8, Z8
+	VADDPS           Z5, Z7, Z5
+	VADDPS           Z6, Z8, Z6
+	VMULPS           Z9, Z9, Z8
+	VMULPS           Z10, Z10, Z7
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z4
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z9, Z4
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z3
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z10, Z3
+	VMULPS           Z8, Z9, Z11
+	VMULPS           Z7, Z10, Z12
+	VMULPS           Z4, Z11, Z4
+	VMULPS           Z3, Z12, Z3
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z3
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z8, Z4
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z7, Z3
+	VADDPS           Z4, Z9, Z4
+	VADDPS           Z3, Z10, Z3
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z3
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z2, K1
+	VBLENDMPS        Z4, Z1, K2, Z4
+	VBLENDMPS        Z3, Z2, K1, Z3
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z2, K2
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z4, K1, Z4
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z3, K2, Z3
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z2, K1
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z4, K2, Z4
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z3, K1, Z3
+	VMOVUPS          Z4, K6, (SI)(AX*4)
+	VMOVUPS          Z3, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+DATA vec00800000<>+0(SB)/4, $0x00800000
+DATA vec00800000<>+4(SB)/4, $0x00800000
+DATA vec00800000<>+8(SB)/4, $0x00800000
+DATA vec00800000<>+12(SB)/4, $0x00800000
+DATA vec00800000<>+16(SB)/4, $0x00800000
+DATA vec00800000<>+20(SB)/4, $0x00800000
+DATA vec00800000<>+24(SB)/4, $0x00800000
+DATA vec00800000<>+28(SB)/4, $0x00800000
+GLOBL vec00800000<>(SB), RODATA|NOPTR, $32
+
+DATA vec4b000000<>+0(SB)/4, $0x4b000000
+DATA vec4b000000<>+4(SB)/4, $0x4b000000
+DATA vec4b000000<>+8(SB)/4, $0x4b000000
+DATA vec4b000000<>+12(SB)/4, $0x4b000000
+DATA vec4b000000<>+16(SB)/4, $0x4b000000
+DATA vec4b000000<>+20(SB)/4, $0x4b000000
+DATA vec4b000000<>+24(SB)/4, $0x4b000000
+DATA vec4b000000<>+28(SB)/4, $0x4b000000
+GLOBL vec4b000000<>(SB), RODATA|NOPTR, $32
+
+DATA vecc1b80000<>+0(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+4(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+8(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+12(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+16(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+20(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+24(SB)/4, $0xc1b80000
+DATA vecc1b80000<>+28(SB)/4, $0xc1b80000
+GLOBL vecc1b80000<>(SB), RODATA|NOPTR, $32
+
+DATA vec3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA vec3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL vec3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA vec3d9021bb<>+0(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+4(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+8(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+12(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+16(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+20(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+24(SB)/4, $0x3d9021bb
+DATA vec3d9021bb<>+28(SB)/4, $0x3d9021bb
+GLOBL vec3d9021bb<>(SB), RODATA|NOPTR, $32
+
+DATA vecbdebd1b8<>+0(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+4(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+8(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+12(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+16(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+20(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+24(SB)/4, $0xbdebd1b8
+DATA vecbdebd1b8<>+28(SB)/4, $0xbdebd1b8
+GLOBL vecbdebd1b8<>(SB), RODATA|NOPTR, $32
+
+DATA vec3def251a<>+0(SB)/4, $0x3def251a
+DATA vec3def251a<>+4(SB)/4, $0x3def251a
+DATA vec3def251a<>+8(SB)/4, $0x3def251a
+DATA vec3def251a<>+12(SB)/4, $0x3def251a
+DATA vec3def251a<>+16(SB)/4, $0x3def251a
+DATA vec3def251a<>+20(SB)/4, $0x3def251a
+DATA vec3def251a<>+24(SB)/4, $0x3def251a
+DATA vec3def251a<>+28(SB)/4, $0x3def251a
+GLOBL vec3def251a<>(SB), RODATA|NOPTR, $32
+
+DATA vecbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
+DATA vecbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
+GLOBL vecbdfe5d4f<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e11e9bf<>+0(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+4(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+8(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+12(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+16(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+20(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+24(SB)/4, $0x3e11e9bf
+DATA vec3e11e9bf<>+28(SB)/4, $0x3e11e9bf
+GLOBL vec3e11e9bf<>(SB), RODATA|NOPTR, $32
+
+DATA vecbe2aae50<>+0(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+4(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+8(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+12(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+16(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+20(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+24(SB)/4, $0xbe2aae50
+DATA vecbe2aae50<>+28(SB)/4, $0xbe2aae50
+GLOBL vecbe2aae50<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e4cceac<>+0(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+4(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+8(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+12(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+16(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+20(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+24(SB)/4, $0x3e4cceac
+DATA vec3e4cceac<>+28(SB)/4, $0x3e4cceac
+GLOBL vec3e4cceac<>(SB), RODATA|NOPTR, $32
+
+DATA vecbe7ffffc<>+0(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+4(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+8(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+12(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+16(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+20(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+24(SB)/4, $0xbe7ffffc
+DATA vecbe7ffffc<>+28(SB)/4, $0xbe7ffffc
+GLOBL vecbe7ffffc<>(SB), RODATA|NOPTR, $32
+
+DATA vec3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA vec3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL vec3eaaaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA vec7f800000<>+0(SB)/4, $0x7f800000
+DATA vec7f800000<>+4(SB)/4, $0x7f800000
+DATA vec7f800000<>+8(SB)/4, $0x7f800000
+DATA vec7f800000<>+12(SB)/4, $0x7f800000
+DATA vec7f800000<>+16(SB)/4, $0x7f800000
+DATA vec7f800000<>+20(SB)/4, $0x7f800000
+DATA vec7f800000<>+24(SB)/4, $0x7f800000
+DATA vec7f800000<>+28(SB)/4, $0x7f800000
+GLOBL vec7f800000<>(SB), RODATA|NOPTR, $32
+
+DATA vecff800000<>+0(SB)/4, $0xff800000
+DATA vecff800000<>+4(SB)/4, $0xff800000
+DATA vecff800000<>+8(SB)/4, $0xff800000
+DATA vecff800000<>+12(SB)/4, $0xff800000
+DATA vecff800000<>+16(SB)/4, $0xff800000
+DATA vecff800000<>+20(SB)/4, $0xff800000
+DATA vecff800000<>+24(SB)/4, $0xff800000
+DATA vecff800000<>+28(SB)/4, $0xff800000
+GLOBL vecff800000<>(SB), RODATA|NOPTR, $32
+
+DATA vec7fc00000<>+0(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+4(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+8(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+12(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+16(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+20(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+24(SB)/4, $0x7fc00000
+DATA vec7fc00000<>+28(SB)/4, $0x7fc00000
+GLOBL vec7fc00000<>(SB), RODATA|NOPTR, $32
+
+// func sqrtVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX
+TEXT ·sqrtVec(SB), NOSPLIT, $0-32
+	MOVQ dst+8(FP), SI
+	MOVQ x+16(FP), DI
+	MOVQ scalars+24(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	SUBQ $0x10, CX
+	JL   rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS 32(DI)(AX*4), Y1
+	VSQRTPS Y0, Y0
+	VSQRTPS Y1, Y1
+	VMOVUPS Y0, (SI)(AX*4)
+	VMOVUPS Y1, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VSQRTPS    Y0, Y0
+	VSQRTPS    Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y0
+	VMASKMOVPS Y1, Y0, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX
+TEXT ·sqrtBackVec(SB), NOSPLIT, $0-40
+	MOVQ dst+8(FP), SI
+	MOVQ y+16(FP), DI
+	MOVQ dy+24(FP), R8
+	MOVQ scalars+32(FP), DX
+	MOVQ n+0(FP), CX
+	XORQ AX, AX
+	SUBQ $0x10, CX
+	JL   rest
+
+loop:
+	VMOVUPS (DI)(AX*4), Y0
+	VMOVUPS 32(DI)(AX*4), Y1
+	VMOVUPS (R8)(AX*4), Y2
+	VMOVUPS 32(R8)(AX*4), Y3
+	VADDPS  Y0, Y0, Y0
+	VADDPS  Y1, Y1, Y1
+	VDIVPS  Y0, Y2, Y0
+	VDIVPS  Y1, Y3, Y1
+	VMOVUPS Y0, (SI)(AX*4)
+	VMOVUPS Y1, 32(SI)(AX*4)
+	ADDQ    $0x10, AX
+	SUBQ    $0x10, CX
+	JGE     loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VADDPS     Y0, Y0, Y0
+	VADDPS     Y1, Y1, Y1
+	VDIVPS     Y0, Y2, Y0
+	VDIVPS     Y1, Y3, Y1
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y0, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y0
+	VMASKMOVPS Y1, Y0, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func softplusVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
+TEXT ·softplusVec(SB), NOSPLIT, $0-32
+	MOVQ    dst+8(FP), SI
+	MOVQ    x+16(FP), DI
+	MOVQ    scalars+24(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y3
+	VMOVUPS      32(DI)(AX*4), Y4
+	VMAXPS       Y3, Y0, Y5
+	VMAXPS       Y4, Y0, Y6
+	VORPS        vec80000000<>+0(SB), Y3, Y3
+	VORPS        vec80000000<>+0(SB), Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y8
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y7, Y4
+	VPSRAD       $0x01, Y8, Y3
+	VPSUBD       Y4, Y7, Y7
+	VPSUBD       Y3, Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y10, Y3, Y10
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y9, Y7, Y9
+	VMULPS       Y10, Y8, Y10
+	VADDPS       vec40000000<>+0(SB), Y9, Y8
+	VADDPS       vec40000000<>+0(SB), Y10, Y7
+	VDIVPS       Y8, Y9, Y8
+	VDIVPS       Y7, Y10, Y7
+	VMULPS       Y8, Y8, Y10
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      vec3e79fd65<>+0(SB), Y3
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y10, Y3
+	VMOVUPS      vec3e79fd65<>+0(SB), Y4
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y9, Y4
+	VFMADD213PS  vec40000000<>+0(SB), Y10, Y3
+	VFMADD213PS  vec40000000<>+0(SB), Y9, Y4
+	VMULPS       Y3, Y8, Y3
+	VMULPS       Y4, Y7, Y4
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VMOVUPS      Y3, (SI)(AX*4)
+	VMOVUPS      Y4, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y3
+	VMASKMOVPS   (DI)(AX*4), Y3, Y3
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   32(DI)(AX*4), Y4, Y4
+	VMAXPS       Y3, Y0, Y5
+	VMAXPS       Y4, Y0, Y6
+	VORPS        vec80000000<>+0(SB), Y3, Y3
+	VORPS        vec80000000<>+0(SB), Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y8
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y7, Y4
+	VPSRAD       $0x01, Y8, Y3
+	VPSUBD       Y4, Y7, Y7
+	VPSUBD       Y3, Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y10, Y3, Y10
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y9, Y7, Y9
+	VMULPS       Y10, Y8, Y10
+	VADDPS       vec40000000<>+0(SB), Y9, Y8
+	VADDPS       vec40000000<>+0(SB), Y10, Y7
+	VDIVPS       Y8, Y9, Y8
+	VDIVPS       Y7, Y10, Y7
+	VMULPS       Y8, Y8, Y10
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      vec3e79fd65<>+0(SB), Y3
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y10, Y3
+	VMOVUPS      vec3e79fd65<>+0(SB), Y4
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y9, Y4
+	VFMADD213PS  vec40000000<>+0(SB), Y10, Y3
+	VFMADD213PS  vec40000000<>+0(SB), Y9, Y4
+	VMULPS       Y3, Y8, Y3
+	VMULPS       Y4, Y7, Y4
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y3, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   Y4, Y3, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z3
+	VMOVUPS           64(DI)(AX*4), Z4
+	VMAXPS            Z3, Z0, Z5
+	VMAXPS            Z4, Z0, Z6
+	VORPS.BCST        vec80000000<>+0(SB), Z3, Z3
+	VORPS.BCST        vec80000000<>+0(SB), Z4, Z4
+	VMINPS            Z3, Z1, Z3
+	VMINPS            Z4, Z1, Z4
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z8
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VSCALEFPS         Z7, Z9, Z7
+	VSCALEFPS         Z8, Z10, Z8
+	VADDPS.BCST       vec40000000<>+0(SB), Z7, Z10
+	VADDPS.BCST       vec40000000<>+0(SB), Z8, Z9
+	VDIVPS            Z10, Z7, Z10
+	VDIVPS            Z9, Z8, Z9
+	VMULPS            Z10, Z10, Z8
+	VMULPS            Z9, Z9, Z7
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z3
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z7, Z3
+	VMULPS            Z4, Z10, Z4
+	VMULPS            Z3, Z9, Z3
+	VADDPS            Z4, Z5, Z4
+	VADDPS            Z3, Z6, Z3
+	VMOVUPS           Z4, (SI)(AX*4)
+	VMOVUPS           Z3, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z3
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z4
+	VMAXPS            Z3, Z0, Z5
+	VMAXPS            Z4, Z0, Z6
+	VORPS.BCST        vec80000000<>+0(SB), Z3, Z3
+	VORPS.BCST        vec80000000<>+0(SB), Z4, Z4
+	VMINPS            Z3, Z1, Z3
+	VMINPS            Z4, Z1, Z4
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z8
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VSCALEFPS         Z7, Z9, Z7
+	VSCALEFPS         Z8, Z10, Z8
+	VADDPS.BCST       vec40000000<>+0(SB), Z7, Z10
+	VADDPS.BCST       vec40000000<>+0(SB), Z8, Z9
+	VDIVPS            Z10, Z7, Z10
+	VDIVPS            Z9, Z8, Z9
+	VMULPS            Z10, Z10, Z8
+	VMULPS            Z9, Z9, Z7
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z3
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z7, Z3
+	VMULPS            Z4, Z10, Z4
+	VMULPS            Z3, Z9, Z3
+	VADDPS            Z4, Z5, Z4
+	VADDPS            Z3, Z6, Z3
+	VMOVUPS           Z4, K6, (SI)(AX*4)
+	VMOVUPS           Z3, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+DATA vec3e79fd65<>+0(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+4(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+8(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+12(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+16(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+20(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+24(SB)/4, $0x3e79fd65
+DATA vec3e79fd65<>+28(SB)/4, $0x3e79fd65
+GLOBL vec3e79fd65<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e5b1120<>+0(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+4(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+8(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+12(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+16(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+20(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+24(SB)/4, $0x3e5b1120
+DATA vec3e5b1120<>+28(SB)/4, $0x3e5b1120
+GLOBL vec3e5b1120<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e9289c1<>+0(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+4(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+8(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+12(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+16(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+20(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+24(SB)/4, $0x3e9289c1
+DATA vec3e9289c1<>+28(SB)/4, $0x3e9289c1
+GLOBL vec3e9289c1<>(SB), RODATA|NOPTR, $32
+
+DATA vec3ecccb16<>+0(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+4(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+8(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+12(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+16(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+20(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+24(SB)/4, $0x3ecccb16
+DATA vec3ecccb16<>+28(SB)/4, $0x3ecccb16
+GLOBL vec3ecccb16<>(SB), RODATA|NOPTR, $32
+
+DATA vec3f2aaaad<>+0(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+4(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+8(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+12(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+16(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+20(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+24(SB)/4, $0x3f2aaaad
+DATA vec3f2aaaad<>+28(SB)/4, $0x3f2aaaad
+GLOBL vec3f2aaaad<>(SB), RODATA|NOPTR, $32
+
+// func softplusBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·softplusBackVec(SB), NOSPLIT, $0-40
+	MOVQ    dst+8(FP), SI
+	MOVQ    y+16(FP), DI
+	MOVQ    dy+24(FP), R8
+	MOVQ    scalars+32(FP), DX
+	MOVQ    n+0(FP), CX
+	XORQ    AX, AX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vecc2ae0000<>+0(SB), Y1
+	SUBQ    $0x10, CX
+	JL      rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   1024(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VMOVUPS      (R8)(AX*4), Y4
+	VMOVUPS      32(R8)(AX*4), Y5
+	VSUBPS       Y2, Y0, Y2
+	VSUBPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VMULPS       Y2, Y2, Y10
+	VMULPS       Y3, Y3, Y11
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y6, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y11
+	VFMADD231PS  Y6, Y2, Y9
+	VFMADD231PS  Y7, Y3, Y11
+	VSUBPS       Y9, Y0, Y9
+	VSUBPS       Y11, Y0, Y11
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      Y9, (SI)(AX*4)
+	VMOVUPS      Y11, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (R8)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(R8)(AX*4), Y5, Y5
+	VSUBPS       Y2, Y0, Y2
+	VSUBPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VMULPS       Y2, Y2, Y10
+	VMULPS       Y3, Y3, Y11
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y6, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y11
+	VFMADD231PS  Y6, Y2, Y9
+	VFMADD231PS  Y7, Y3, Y11
+	VSUBPS       Y9, Y0, Y9
+	VSUBPS       Y11, Y0, Y11
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y9, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y11, Y9, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vecc2ae0000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        1024(R8)(AX*4)
+	PREFETCHT0        1088(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VMOVUPS           (R8)(AX*4), Z4
+	VMOVUPS           64(R8)(AX*4), Z5
+	VSUBPS            Z2, Z0, Z2
+	VSUBPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VMULPS            Z2, Z2, Z10
+	VMULPS            Z3, Z3, Z11
+	VFMADD231PS       Z8, Z10, Z2
+	VFMADD231PS       Z9, Z11, Z3
+	VCVTPS2DQ         Z6, Z6
+	VCVTPS2DQ         Z7, Z7
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z7, Z7
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z9
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z11
+	VFMADD231PS       Z6, Z2, Z9
+	VFMADD231PS       Z7, Z3, Z11
+	VSUBPS            Z9, Z0, Z9
+	VSUBPS            Z11, Z0, Z11
+	VMULPS            Z9, Z4, Z9
+	VMULPS            Z11, Z5, Z11
+	VMOVUPS           Z9, (SI)(AX*4)
+	VMOVUPS           Z11, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VMOVUPS.Z         (R8)(AX*4), K6, Z4
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z5
+	VSUBPS            Z2, Z0, Z2
+	VSUBPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VMULPS            Z2, Z2, Z10
+	VMULPS            Z3, Z3, Z11
+	VFMADD231PS       Z8, Z10, Z2
+	VFMADD231PS       Z9, Z11, Z3
+	VCVTPS2DQ         Z6, Z6
+	VCVTPS2DQ         Z7, Z7
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z7, Z7
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z9
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z11
+	VFMADD231PS       Z6, Z2, Z9
+	VFMADD231PS       Z7, Z3, Z11
+	VSUBPS            Z9, Z0, Z9
+	VSUBPS            Z11, Z0, Z11
+	VMULPS            Z9, Z4, Z9
+	VMULPS            Z11, Z5, Z11
+	VMOVUPS           Z9, K6, (SI)(AX*4)
+	VMOVUPS           Z11, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+DATA vecc2ae0000<>+0(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+4(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+8(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+12(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+16(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+20(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+24(SB)/4, $0xc2ae0000
+DATA vecc2ae0000<>+28(SB)/4, $0xc2ae0000
+GLOBL vecc2ae0000<>(SB), RODATA|NOPTR, $32
+
+// func eluVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
+TEXT ·eluVec(SB), NOSPLIT, $0-32
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	CMPQ         ·level+0(SB), $0x02
+	JGE          wide
+	VMOVUPS      vecc2ae0000<>+0(SB), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y2, Y4
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y3, Y5
+	VMAXPS       Y2, Y0, Y6
+	VMAXPS       Y3, Y0, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VMULPS       Y6, Y6, Y12
+	VMULPS       Y7, Y7, Y13
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y11
+	VSUBPS       vec3f800000<>+0(SB), Y9, Y13
+	VFMADD231PS  Y8, Y6, Y11
+	VFMADD231PS  Y9, Y7, Y13
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y1, Y13, Y13
+	VBLENDVPS    Y4, Y11, Y2, Y2
+	VBLENDVPS    Y5, Y13, Y3, Y3
+	VMOVUPS      Y2, (SI)(AX*4)
+	VMOVUPS      Y3, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y2, Y4
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y3, Y5
+	VMAXPS       Y2, Y0, Y6
+	VMAXPS       Y3, Y0, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VMULPS       Y6, Y6, Y12
+	VMULPS       Y7, Y7, Y13
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y11
+	VSUBPS       vec3f800000<>+0(SB), Y9, Y13
+	VFMADD231PS  Y8, Y6, Y11
+	VFMADD231PS  Y9, Y7, Y13
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y1, Y13, Y13
+	VBLENDVPS    Y4, Y11, Y2, Y2
+	VBLENDVPS    Y5, Y13, Y3, Y3
+	VMOVUPS      (BX), Y13
+	VMASKMOVPS   Y2, Y13, (SI)(AX*4)
+	VMOVUPS      32(BX), Y2
+	VMASKMOVPS   Y3, Y2, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	VBROADCASTSS vecc2ae0000<>+0(SB), Z0
+	SUBQ         $0x20, CX
+	JL           wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z1
+	VMOVUPS           64(DI)(AX*4), Z2
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z2, K2
+	VMAXPS            Z1, Z0, Z3
+	VMAXPS            Z2, Z0, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VMULPS            Z3, Z3, Z9
+	VMULPS            Z4, Z4, Z10
+	VFMADD231PS       Z7, Z9, Z3
+	VFMADD231PS       Z8, Z10, Z4
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z5, Z5
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z5, Z8
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z10
+	VFMADD231PS       Z5, Z3, Z8
+	VFMADD231PS       Z6, Z4, Z10
+	VMULPS.BCST       (DX), Z8, Z8
+	VMULPS.BCST       (DX), Z10, Z10
+	VBLENDMPS         Z8, Z1, K1, Z1
+	VBLENDMPS         Z10, Z2, K2, Z2
+	VMOVUPS           Z1, (SI)(AX*4)
+	VMOVUPS           Z2, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z1
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z2
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z2, K2
+	VMAXPS            Z1, Z0, Z3
+	VMAXPS            Z2, Z0, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VMULPS            Z3, Z3, Z9
+	VMULPS            Z4, Z4, Z10
+	VFMADD231PS       Z7, Z9, Z3
+	VFMADD231PS       Z8, Z10, Z4
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z5, Z5
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z5, Z8
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z10
+	VFMADD231PS       Z5, Z3, Z8
+	VFMADD231PS       Z6, Z4, Z10
+	VMULPS.BCST       (DX), Z8, Z8
+	VMULPS.BCST       (DX), Z10, Z10
+	VBLENDMPS         Z8, Z1, K1, Z1
+	VBLENDMPS         Z10, Z2, K2, Z2
+	VMOVUPS           Z1, K6, (SI)(AX*4)
+	VMOVUPS           Z2, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+// func eluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX
+TEXT ·eluBackVec(SB), NOSPLIT, $0-40
+	MOVQ         dst+8(FP), SI
+	MOVQ         y+16(FP), DI
+	MOVQ         dy+24(FP), R8
+	MOVQ         scalars+32(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS   (DI)(AX*4), Y1
+	VMOVUPS   32(DI)(AX*4), Y2
+	VMOVUPS   (R8)(AX*4), Y3
+	VMOVUPS   32(R8)(AX*4), Y4
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y1, Y5
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y2, Y6
+	VADDPS    Y0, Y1, Y1
+	VADDPS    Y0, Y2, Y2
+	VMULPS    Y1, Y3, Y1
+	VMULPS    Y2, Y4, Y2
+	VBLENDVPS Y5, Y1, Y3, Y3
+	VBLENDVPS Y6, Y2, Y4, Y4
+	VMOVUPS   Y3, (SI)(AX*4)
+	VMOVUPS   Y4, 32(SI)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
+	JGE       loop
+
+rest:
+	ADDQ       $0x10, CX
+	JE         done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y1, Y5
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y2, Y6
+	VADDPS     Y0, Y1, Y1
+	VADDPS     Y0, Y2, Y2
+	VMULPS     Y1, Y3, Y1
+	VMULPS     Y2, Y4, Y2
+	VBLENDVPS  Y5, Y1, Y3, Y3
+	VBLENDVPS  Y6, Y2, Y4, Y4
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y3, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normalVec(n int, dst *float32, x *float32, scalars *float32)
+// Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
+TEXT ·normalVec(SB), NOSPLIT, $0-32
+	MOVQ         dst+8(FP), SI
+	MOVQ         x+16(FP), DI
+	MOVQ         scalars+24(FP), DX
+	MOVQ         n+0(FP), CX
+	XORQ         AX, AX
+	CMPQ         ·level+0(SB), $0x02
+	JGE          wide
+	VBROADCASTSS 4(DX), Y0
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	PREFETCHT0   1024(SI)(AX*4)
+	PREFETCHT0   1024(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      32(DI)(AX*4), Y2
+	VPSRLD       $0x08, Y1, Y1
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMOVSLDUP    Y1, Y3
+	VMOVSLDUP    Y2, Y4
+	VMOVSHDUP    Y1, Y1
+	VMOVSHDUP    Y2, Y2
+	VMOVUPS      vec33800000<>+0(SB), Y5
+	VFNMADD213PS vec3f800000<>+0(SB), Y3, Y5
+	VMOVUPS      vec33800000<>+0(SB), Y3
+	VFNMADD213PS vec3f800000<>+0(SB), Y4, Y3
+	VPSUBD       vec3f3504f3<>+0(SB), Y5, Y4
+	VPSUBD       vec3f3504f3<>+0(SB), Y3, Y6
+	VPSRAD       $0x17, Y4, Y4
+	VPSRAD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y4, Y7
+	VPSLLD       $0x17, Y6, Y8
+	VPSUBD       Y7, Y5, Y7
+	VPSUBD       Y8, Y3, Y8
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y7, Y3
+	VMULPS       Y8, Y8, Y5
+	VMOVUPS      vec3d9021bb<>+0(SB), Y9
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y7, Y9
+	VMOVUPS      vec3d9021bb<>+0(SB), Y10
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3def251a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3def251a<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y8, Y10
+	VMULPS       Y3, Y7, Y11
+	VMULPS       Y5, Y8, Y12
+	VMULPS       Y9, Y11, Y9
+	VMULPS       Y10, Y12, Y10
+	VFMADD231PS  vecb95e8083<>+0(SB), Y4, Y9
+	VFMADD231PS  vecb95e8083<>+0(SB), Y6, Y10
+	VFMADD231PS  vecbf000000<>+0(SB), Y3, Y9
+	VFMADD231PS  vecbf000000<>+0(SB), Y5, Y10
+	VADDPS       Y9, Y7, Y9
+	VADDPS       Y10, Y8, Y10
+	VFMADD231PS  vec3f318000<>+0(SB), Y4, Y9
+	VFMADD231PS  vec3f318000<>+0(SB), Y6, Y10
+	VMULPS       vecc0000000<>+0(SB), Y9, Y9
+	VMULPS       vecc0000000<>+0(SB), Y10, Y10
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y10, Y10
+	VMULPS       vec34800000<>+0(SB), Y1, Y1
+	VMULPS       vec34800000<>+0(SB), Y2, Y2
+	VROUNDPS     $0x00, Y1, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y6, Y1, Y1
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y1, Y1, Y8
+	VMULPS       Y2, Y2, Y7
+	VMOVUPS      vecbb96c981<>+0(SB), Y5
+	VFMADD213PS  vec3da32f49<>+0(SB), Y8, Y5
+	VMOVUPS      vecbb96c981<>+0(SB), Y3
+	VFMADD213PS  vec3da32f49<>+0(SB), Y7, Y3
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y8, Y5
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y7, Y3
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y8, Y5
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y7, Y3
+	VMULPS       Y5, Y1, Y5
+	VMULPS       Y3, Y2, Y3
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y2
+	VFMADD213PS  vecbcaae275<>+0(SB), Y8, Y2
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y1
+	VFMADD213PS  vecbcaae275<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y7, Y1
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y8, Y2
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3f800000<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y1
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       vecPhases<>+0(SB), Y6, Y6
+	VPADDD       vecPhases<>+0(SB), Y4, Y4
+	VPSLLD       $0x1f, Y6, Y7
+	VPSLLD       $0x1f, Y4, Y8
+	VBLENDVPS    Y7, Y2, Y5, Y5
+	VBLENDVPS    Y8, Y1, Y3, Y3
+	VPSLLD       $0x1e, Y6, Y6
+	VPSLLD       $0x1e, Y4, Y4
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VANDPS       vec80000000<>+0(SB), Y4, Y4
+	VXORPS       Y6, Y5, Y6
+	VXORPS       Y4, Y3, Y4
+	VMULPS       Y9, Y6, Y9
+	VMULPS       Y10, Y4, Y10
+	VBROADCASTSS (DX), Y4
+	VFMADD213PS  Y0, Y9, Y4
+	VBROADCASTSS (DX), Y9
+	VFMADD213PS  Y0, Y10, Y9
+	VMOVUPS      Y4, (SI)(AX*4)
+	VMOVUPS      Y9, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          loop
+
+rest:
+	ADDQ         $0x10, CX
+	JE           done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y1
+	VMASKMOVPS   (DI)(AX*4), Y1, Y1
+	VMOVUPS      32(BX), Y2
+	VMASKMOVPS   32(DI)(AX*4), Y2, Y2
+	VPSRLD       $0x08, Y1, Y1
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMOVSLDUP    Y1, Y3
+	VMOVSLDUP    Y2, Y4
+	VMOVSHDUP    Y1, Y1
+	VMOVSHDUP    Y2, Y2
+	VMOVUPS      vec33800000<>+0(SB), Y5
+	VFNMADD213PS vec3f800000<>+0(SB), Y3, Y5
+	VMOVUPS      vec33800000<>+0(SB), Y3
+	VFNMADD213PS vec3f800000<>+0(SB), Y4, Y3
+	VPSUBD       vec3f3504f3<>+0(SB), Y5, Y4
+	VPSUBD       vec3f3504f3<>+0(SB), Y3, Y6
+	VPSRAD       $0x17, Y4, Y4
+	VPSRAD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y4, Y7
+	VPSLLD       $0x17, Y6, Y8
+	VPSUBD       Y7, Y5, Y7
+	VPSUBD       Y8, Y3, Y8
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y7, Y3
+	VMULPS       Y8, Y8, Y5
+	VMOVUPS      vec3d9021bb<>+0(SB), Y9
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y7, Y9
+	VMOVUPS      vec3d9021bb<>+0(SB), Y10
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3def251a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3def251a<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y8, Y10
+	VMULPS       Y3, Y7, Y11
+	VMULPS       Y5, Y8, Y12
+	VMULPS       Y9, Y11, Y9
+	VMULPS       Y10, Y12, Y10
+	VFMADD231PS  vecb95e8083<>+0(SB), Y4, Y9
+	VFMADD231PS  vecb95e8083<>+0(SB), Y6, Y10
+	VFMADD231PS  vecbf000000<>+0(SB), Y3, Y9
+	VFMADD231PS  vecbf000000<>+0(SB), Y5, Y10
+	VADDPS       Y9, Y7, Y9
+	VADDPS       Y10, Y8, Y10
+	VFMADD231PS  vec3f318000<>+0(SB), Y4, Y9
+	VFMADD231PS  vec3f318000<>+0(SB), Y6, Y10
+	VMULPS       vecc0000000<>+0(SB), Y9, Y9
+	VMULPS       vecc0000000<>+0(SB), Y10, Y10
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y10, Y10
+	VMULPS       vec34800000<>+0(SB), Y1, Y1
+	VMULPS       vec34800000<>+0(SB), Y2, Y2
+	VROUNDPS     $0x00, Y1, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y6, Y1, Y1
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y1, Y1, Y8
+	VMULPS       Y2, Y2, Y7
+	VMOVUPS      vecbb96c981<>+0(SB), Y5
+	VFMADD213PS  vec3da32f49<>+0(SB), Y8, Y5
+	VMOVUPS      vecbb96c981<>+0(SB), Y3
+	VFMADD213PS  vec3da32f49<>+0(SB), Y7, Y3
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y8, Y5
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y7, Y3
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y8, Y5
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y7, Y3
+	VMULPS       Y5, Y1, Y5
+	VMULPS       Y3, Y2, Y3
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y2
+	VFMADD213PS  vecbcaae275<>+0(SB), Y8, Y2
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y1
+	VFMADD213PS  vecbcaae275<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y7, Y1
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y8, Y2
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3f800000<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y1
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       vecPhases<>+0(SB), Y6, Y6
+	VPADDD       vecPhases<>+0(SB), Y4, Y4
+	VPSLLD       $0x1f, Y6, Y7
+	VPSLLD       $0x1f, Y4, Y8
+	VBLENDVPS    Y7, Y2, Y5, Y5
+	VBLENDVPS    Y8, Y1, Y3, Y3
+	VPSLLD       $0x1e, Y6, Y6
+	VPSLLD       $0x1e, Y4, Y4
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VANDPS       vec80000000<>+0(SB), Y4, Y4
+	VXORPS       Y6, Y5, Y6
+	VXORPS       Y4, Y3, Y4
+	VMULPS       Y9, Y6, Y9
+	VMULPS       Y10, Y4, Y10
+	VBROADCASTSS (DX), Y4
+	VFMADD213PS  Y0, Y9, Y4
+	VBROADCASTSS (DX), Y9
+	VFMADD213PS  Y0, Y10, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   Y4, Y10, (SI)(AX*4)
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   Y9, Y4, 32(SI)(AX*4)
+
+done:
+	VZEROUPPER
+	RET
+
+wide:
+	SUBQ $0x20, CX
+	JL   wide_rest
+
+wide_loop:
+	PREFETCHT0        1024(SI)(AX*4)
+	PREFETCHT0        1088(SI)(AX*4)
+	PREFETCHT0        1024(DI)(AX*4)
+	PREFETCHT0        1088(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z0
+	VMOVUPS           64(DI)(AX*4), Z1
+	VPSRLD            $0x08, Z0, Z0
+	VPSRLD            $0x08, Z1, Z1
+	VCVTDQ2PS         Z0, Z0
+	VCVTDQ2PS         Z1, Z1
+	VMOVSLDUP         Z0, Z2
+	VMOVSLDUP         Z1, Z3
+	VMOVSHDUP         Z0, Z0
+	VMOVSHDUP         Z1, Z1
+	VBROADCASTSS      vec33800000<>+0(SB), Z4
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z2, Z4
+	VBROADCASTSS      vec33800000<>+0(SB), Z2
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z3, Z2
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z4, Z3
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z2, Z5
+	VPSRAD            $0x17, Z3, Z3
+	VPSRAD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z3, Z6
+	VPSLLD            $0x17, Z5, Z7
+	VPSUBD            Z6, Z4, Z6
+	VPSUBD            Z7, Z2, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z7
+	VCVTDQ2PS         Z3, Z3
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z6, Z6, Z2
+	VMULPS            Z7, Z7, Z4
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z9
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z7, Z9
+	VMULPS            Z2, Z6, Z10
+	VMULPS            Z4, Z7, Z11
+	VMULPS            Z8, Z10, Z8
+	VMULPS            Z9, Z11, Z9
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z5, Z9
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z2, Z8
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z4, Z9
+	VADDPS            Z8, Z6, Z8
+	VADDPS            Z9, Z7, Z9
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z5, Z9
+	VMULPS.BCST       vecc0000000<>+0(SB), Z8, Z8
+	VMULPS.BCST       vecc0000000<>+0(SB), Z9, Z9
+	VSQRTPS           Z8, Z8
+	VSQRTPS           Z9, Z9
+	VMULPS.BCST       vec34800000<>+0(SB), Z0, Z0
+	VMULPS.BCST       vec34800000<>+0(SB), Z1, Z1
+	VRNDSCALEPS       $0x00, Z0, Z5
+	VRNDSCALEPS       $0x00, Z1, Z3
+	VSUBPS            Z5, Z0, Z0
+	VSUBPS            Z3, Z1, Z1
+	VMULPS            Z0, Z0, Z7
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z7, Z4
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z2
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z6, Z2
+	VMULPS            Z4, Z0, Z4
+	VMULPS            Z2, Z1, Z2
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z1
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z7, Z1
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z0
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z6, Z0
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z3, Z3
+	VPADDD            vecPhases<>+0(SB), Z5, Z5
+	VPADDD            vecPhases<>+0(SB), Z3, Z3
+	VPSLLD            $0x1f, Z5, Z6
+	VPSLLD            $0x1f, Z3, Z7
+	VPMOVD2M          Z6, K1
+	VPMOVD2M          Z7, K2
+	VBLENDMPS         Z1, Z4, K1, Z4
+	VBLENDMPS         Z0, Z2, K2, Z2
+	VPSLLD            $0x1e, Z5, Z5
+	VPSLLD            $0x1e, Z3, Z3
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z5
+	VANDPS.BCST       vec80000000<>+0(SB), Z3, Z3
+	VXORPS            Z5, Z4, Z5
+	VXORPS            Z3, Z2, Z3
+	VMULPS            Z8, Z5, Z8
+	VMULPS            Z9, Z3, Z9
+	VBROADCASTSS      (DX), Z3
+	VFMADD213PS.BCST  4(DX), Z8, Z3
+	VBROADCASTSS      (DX), Z8
+	VFMADD213PS.BCST  4(DX), Z9, Z8
+	VMOVUPS           Z3, (SI)(AX*4)
+	VMOVUPS           Z8, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               wide_loop
+
+wide_rest:
+	ADDQ              $0x20, CX
+	JE                wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z0
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z1
+	VPSRLD            $0x08, Z0, Z0
+	VPSRLD            $0x08, Z1, Z1
+	VCVTDQ2PS         Z0, Z0
+	VCVTDQ2PS         Z1, Z1
+	VMOVSLDUP         Z0, Z2
+	VMOVSLDUP         Z1, Z3
+	VMOVSHDUP         Z0, Z0
+	VMOVSHDUP         Z1, Z1
+	VBROADCASTSS      vec33800000<>+0(SB), Z4
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z2, Z4
+	VBROADCASTSS      vec33800000<>+0(SB), Z2
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z3, Z2
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z4, Z3
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z2, Z5
+	VPSRAD            $0x17, Z3, Z3
+	VPSRAD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z3, Z6
+	VPSLLD            $0x17, Z5, Z7
+	VPSUBD            Z6, Z4, Z6
+	VPSUBD            Z7, Z2, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z7
+	VCVTDQ2PS         Z3, Z3
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z6, Z6, Z2
+	VMULPS            Z7, Z7, Z4
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z9
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z7, Z9
+	VMULPS            Z2, Z6, Z10
+	VMULPS            Z4, Z7, Z11
+	VMULPS            Z8, Z10, Z8
+	VMULPS            Z9, Z11, Z9
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z5, Z9
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z2, Z8
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z4, Z9
+	VADDPS            Z8, Z6, Z8
+	VADDPS            Z9, Z7, Z9
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z5, Z9
+	VMULPS.BCST       vecc0000000<>+0(SB), Z8, Z8
+	VMULPS.BCST       vecc0000000<>+0(SB), Z9, Z9
+	VSQRTPS           Z8, Z8
+	VSQRTPS           Z9, Z9
+	VMULPS.BCST       vec34800000<>+0(SB), Z0, Z0
+	VMULPS.BCST       vec34800000<>+0(SB), Z1, Z1
+	VRNDSCALEPS       $0x00, Z0, Z5
+	VRNDSCALEPS       $0x00, Z1, Z3
+	VSUBPS            Z5, Z0, Z0
+	VSUBPS            Z3, Z1, Z1
+	VMULPS            Z0, Z0, Z7
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z7, Z4
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z2
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z6, Z2
+	VMULPS            Z4, Z0, Z4
+	VMULPS            Z2, Z1, Z2
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z1
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z7, Z1
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z0
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z6, Z0
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z3, Z3
+	VPADDD            vecPhases<>+0(SB), Z5, Z5
+	VPADDD            vecPhases<>+0(SB), Z3, Z3
+	VPSLLD            $0x1f, Z5, Z6
+	VPSLLD            $0x1f, Z3, Z7
+	VPMOVD2M          Z6, K1
+	VPMOVD2M          Z7, K2
+	VBLENDMPS         Z1, Z4, K1, Z4
+	VBLENDMPS         Z0, Z2, K2, Z2
+	VPSLLD            $0x1e, Z5, Z5
+	VPSLLD            $0x1e, Z3, Z3
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z5
+	VANDPS.BCST       vec80000000<>+0(SB), Z3, Z3
+	VXORPS            Z5, Z4, Z5
+	VXORPS            Z3, Z2, Z3
+	VMULPS            Z8, Z5, Z8
+	VMULPS            Z9, Z3, Z9
+	VBROADCASTSS      (DX), Z3
+	VFMADD213PS.BCST  4(DX), Z8, Z3
+	VBROADCASTSS      (DX), Z8
+	VFMADD213PS.BCST  4(DX), Z9, Z8
+	VMOVUPS           Z3, K6, (SI)(AX*4)
+	VMOVUPS           Z8, K7, 64(SI)(AX*4)
+
+wide_done:
+	VZEROUPPER
+	RET
+
+DATA vec33800000<>+0(SB)/4, $0x33800000
+DATA vec33800000<>+4(SB)/4, $0x33800000
+DATA vec33800000<>+8(SB)/4, $0x33800000
+DATA vec33800000<>+12(SB)/4, $0x33800000
+DATA vec33800000<>+16(SB)/4, $0x33800000
+DATA vec33800000<>+20(SB)/4, $0x33800000
+DATA vec33800000<>+24(SB)/4, $0x33800000
+DATA vec33800000<>+28(SB)/4, $0x33800000
+GLOBL vec33800000<>(SB), RODATA|NOPTR, $32
+
+DATA vecc0000000<>+0(SB)/4, $0xc0000000
+DATA vecc0000000<>+4(SB)/4, $0xc0000000
+DATA vecc0000000<>+8(SB)/4, $0xc0000000
+DATA vecc0000000<>+12(SB)/4, $0xc0000000
+DATA vecc0000000<>+16(SB)/4, $0xc0000000
+DATA vecc0000000<>+20(SB)/4, $0xc0000000
+DATA vecc0000000<>+24(SB)/4, $0xc0000000
+DATA vecc0000000<>+28(SB)/4, $0xc0000000
+GLOBL vecc0000000<>(SB), RODATA|NOPTR, $32
+
+DATA vec34800000<>+0(SB)/4, $0x34800000
+DATA vec34800000<>+4(SB)/4, $0x34800000
+DATA vec34800000<>+8(SB)/4, $0x34800000
+DATA vec34800000<>+12(SB)/4, $0x34800000
+DATA vec34800000<>+16(SB)/4, $0x34800000
+DATA vec34800000<>+20(SB)/4, $0x34800000
+DATA vec34800000<>+24(SB)/4, $0x34800000
+DATA vec34800000<>+28(SB)/4, $0x34800000
+GLOBL vec34800000<>(SB), RODATA|NOPTR, $32
+
+DATA vecbb96c981<>+0(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+4(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+8(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+12(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+16(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+20(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+24(SB)/4, $0xbb96c981
+DATA vecbb96c981<>+28(SB)/4, $0xbb96c981
+GLOBL vecbb96c981<>(SB), RODATA|NOPTR, $32
+
+DATA vec3da32f49<>+0(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+4(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+8(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+12(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+16(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+20(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+24(SB)/4, $0x3da32f49
+DATA vec3da32f49<>+28(SB)/4, $0x3da32f49
+GLOBL vec3da32f49<>(SB), RODATA|NOPTR, $32
+
+DATA vecbf255ddd<>+0(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+4(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+8(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+12(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+16(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+20(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+24(SB)/4, $0xbf255ddd
+DATA vecbf255ddd<>+28(SB)/4, $0xbf255ddd
+GLOBL vecbf255ddd<>(SB), RODATA|NOPTR, $32
+
+DATA vec3fc90fdb<>+0(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+4(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+8(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+12(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+16(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+20(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+24(SB)/4, $0x3fc90fdb
+DATA vec3fc90fdb<>+28(SB)/4, $0x3fc90fdb
+GLOBL vec3fc90fdb<>(SB), RODATA|NOPTR, $32
+
+DATA vec3a6ccfaa<>+0(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+4(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+8(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+12(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+16(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+20(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+24(SB)/4, $0x3a6ccfaa
+DATA vec3a6ccfaa<>+28(SB)/4, $0x3a6ccfaa
+GLOBL vec3a6ccfaa<>(SB), RODATA|NOPTR, $32
+
+DATA vecbcaae275<>+0(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+4(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+8(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+12(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+16(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+20(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+24(SB)/4, $0xbcaae275
+DATA vecbcaae275<>+28(SB)/4, $0xbcaae275
+GLOBL vecbcaae275<>(SB), RODATA|NOPTR, $32
+
+DATA vec3e81e0ed<>+0(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+4(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+8(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+12(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+16(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+20(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+24(SB)/4, $0x3e81e0ed
+DATA vec3e81e0ed<>+28(SB)/4, $0x3e81e0ed
+GLOBL vec3e81e0ed<>(SB), RODATA|NOPTR, $32
+
+DATA vecbf9de9e6<>+0(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+4(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+8(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+12(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+16(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+20(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+24(SB)/4, $0xbf9de9e6
+DATA vecbf9de9e6<>+28(SB)/4, $0xbf9de9e6
+GLOBL vecbf9de9e6<>(SB), RODATA|NOPTR, $32
+
+DATA vecPhases<>+0(SB)/4, $0x00000001
+DATA vecPhases<>+4(SB)/4, $0x00000000
+DATA vecPhases<>+8(SB)/4, $0x00000001
+DATA vecPhases<>+12(SB)/4, $0x00000000
+DATA vecPhases<>+16(SB)/4, $0x00000001
+DATA vecPhases<>+20(SB)/4, $0x00000000
+DATA vecPhases<>+24(SB)/4, $0x00000001
+DATA vecPhases<>+28(SB)/4, $0x00000000
+DATA vecPhases<>+32(SB)/4, $0x00000001
+DATA vecPhases<>+36(SB)/4, $0x00000000
+DATA vecPhases<>+40(SB)/4, $0x00000001
+DATA vecPhases<>+44(SB)/4, $0x00000000
+DATA vecPhases<>+48(SB)/4, $0x00000001
+DATA vecPhases<>+52(SB)/4, $0x00000000
+DATA vecPhases<>+56(SB)/4, $0x00000001
+DATA vecPhases<>+60(SB)/4, $0x00000000
+GLOBL vecPhases<>(SB), RODATA|NOPTR, $64
+
 // func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 // Requires: AVX
 TEXT ·sgdVec(SB), NOSPLIT, $0-56
@@ -6798,6 +9445,31 @@ done:
 	VZEROUPPER
 	RET
 
+// func uniformVec(n int, dst *float32, numbers *uint32, scalars *float64)
+// Requires: AVX
+TEXT ·uniformVec(SB), NOSPLIT, $0-32
+	MOVQ         n+0(FP), CX
+	MOVQ         dst+8(FP), DI
+	MOVQ         numbers+16(FP), SI
+	MOVQ         scalars+24(FP), DX
+	VBROADCASTSD (DX), Y1
+	VBROADCASTSD 8(DX), Y2
+
+loop:
+	VMOVDQU    (SI), X0
+	VPSRLD     $0x08, X0, X0
+	VCVTDQ2PD  X0, Y0
+	VMULPD     Y1, Y0, Y0
+	VADDPD     Y2, Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (DI)
+	ADDQ       $0x10, DI
+	ADDQ       $0x10, SI
+	DECQ       CX
+	JNE        loop
+	VZEROUPPER
+	RET
+
 // func decodeSigned8(n int, dst *float32, src *uint8, scales *float32, tables *float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, FMA3
 TEXT ·decodeSigned8(SB), NOSPLIT, $0-40
@@ -7705,16 +10377,6 @@ done:
 	MOVSS        X0, ret+24(FP)
 	VZEROUPPER
 	RET
-
-DATA vecff800000<>+0(SB)/4, $0xff800000
-DATA vecff800000<>+4(SB)/4, $0xff800000
-DATA vecff800000<>+8(SB)/4, $0xff800000
-DATA vecff800000<>+12(SB)/4, $0xff800000
-DATA vecff800000<>+16(SB)/4, $0xff800000
-DATA vecff800000<>+20(SB)/4, $0xff800000
-DATA vecff800000<>+24(SB)/4, $0xff800000
-DATA vecff800000<>+28(SB)/4, $0xff800000
-GLOBL vecff800000<>(SB), RODATA|NOPTR, $32
 
 // func momentsVec(n int, x *float32, scalars *float32, mask *int32) (sum float64, squares float64)
 // Requires: AVX, FMA3, SSE2

@@ -63,3 +63,15 @@ func decodeSigned8(n int, dst *float32, src *uint8, scales, tables *float32)   {
 func decodeUnsigned8(n int, dst *float32, src *uint8, scales, tables *float32) {}
 func encodeSigned8(n int, dst *uint8, src *float32, scales, tables *float32)   {}
 func encodeUnsigned8(n int, dst *uint8, src *float32, scales, tables *float32) {}
+func sigmoidBackVec(n int, dst, y, dy, scalars *float32)                       {}
+func tanhBackVec(n int, dst, y, dy, scalars *float32)                          {}
+func siluBackVec(n int, dst, x, dy, scalars *float32)                          {}
+func logVec(n int, dst, x, scalars *float32)                                   {}
+func sqrtVec(n int, dst, x, scalars *float32)                                  {}
+func sqrtBackVec(n int, dst, y, dy, scalars *float32)                          {}
+func softplusVec(n int, dst, x, scalars *float32)                              {}
+func softplusBackVec(n int, dst, y, dy, scalars *float32)                      {}
+func eluVec(n int, dst, x, scalars *float32)                                   {}
+func eluBackVec(n int, dst, y, dy, scalars *float32)                           {}
+func normalVec(n int, dst, x, scalars *float32)                                {}
+func uniformVec(n int, dst *float32, numbers *uint32, scalars *float64)        {}

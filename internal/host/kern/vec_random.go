@@ -45,3 +45,41 @@ func DropRow(dst, x []float32, numbers []uint32, p float64, scale float32) {
 		}
 	}
 }
+
+// UniformRow makes numbers in [0, 1) of the 24 upper bits of random ones, times scale, plus shift, rounded after each step.
+func UniformRow(dst []float32, numbers []uint32, scale, shift float64) {
+	numbers = numbers[:len(dst)]
+	i := 0
+	if n := len(dst) / 4; level >= avx2 && n > 0 {
+		s := [2]float64{scale / (1 << 24), shift}
+		uniformVec(n, &dst[0], &numbers[0], &s[0])
+		i = 4 * n
+	}
+	for ; i < len(dst); i++ {
+		dst[i] = float32(float64(driver.Unit(numbers[i])*scale) + shift)
+	}
+}
+
+// NormalRow makes normal numbers in pairs of the 24 upper bits of random ones (Box and Muller, 1958), times scale, plus
+// shift.
+func NormalRow(dst []float32, numbers []uint32, scale, shift float64) {
+	numbers = numbers[:len(dst)+len(dst)%2]
+	n := len(dst) &^ 1
+	if level >= avx2 {
+		s := [2]float32{float32(scale), float32(shift)}
+		normalVec(n, first(dst), (*float32)(unsafe.Pointer(unsafe.SliceData(numbers))), &s[0])
+		if n < len(dst) {
+			var last [2]float32
+			normalVec(2, &last[0], (*float32)(unsafe.Pointer(&numbers[n])), &s[0])
+			dst[n] = last[0]
+		}
+		return
+	}
+	for i := 0; i < len(dst); i += 2 {
+		sin, cos := math.Sincos(2 * math.Pi * driver.Unit(numbers[i+1]))
+		r := math.Sqrt(-2 * math.Log(1-driver.Unit(numbers[i])))
+		for j, v := range []float64{r * cos, r * sin}[:min(2, len(dst)-i)] {
+			dst[i+j] = float32(float64(v*scale) + shift)
+		}
+	}
+}

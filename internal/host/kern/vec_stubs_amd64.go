@@ -139,6 +139,61 @@ func geluTanhVec(n int, dst *float32, x *float32, scalars *float32)
 //go:noescape
 func geluTanhBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
 
+// sigmoidBackVec is a kernel of rows.
+//
+//go:noescape
+func sigmoidBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// tanhBackVec is a kernel of rows.
+//
+//go:noescape
+func tanhBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// siluBackVec is a kernel of rows.
+//
+//go:noescape
+func siluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
+
+// logVec is a kernel of rows.
+//
+//go:noescape
+func logVec(n int, dst *float32, x *float32, scalars *float32)
+
+// sqrtVec is a kernel of rows.
+//
+//go:noescape
+func sqrtVec(n int, dst *float32, x *float32, scalars *float32)
+
+// sqrtBackVec is a kernel of rows.
+//
+//go:noescape
+func sqrtBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// softplusVec is a kernel of rows.
+//
+//go:noescape
+func softplusVec(n int, dst *float32, x *float32, scalars *float32)
+
+// softplusBackVec is a kernel of rows.
+//
+//go:noescape
+func softplusBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// eluVec is a kernel of rows.
+//
+//go:noescape
+func eluVec(n int, dst *float32, x *float32, scalars *float32)
+
+// eluBackVec is a kernel of rows.
+//
+//go:noescape
+func eluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// normalVec is a kernel of rows.
+//
+//go:noescape
+func normalVec(n int, dst *float32, x *float32, scalars *float32)
+
 // sgdVec is a kernel of rows.
 //
 //go:noescape
@@ -213,6 +268,11 @@ func philoxVec(n int, dst *uint32, start *uint32)
 //
 //go:noescape
 func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32)
+
+// uniformVec is a kernel of rows.
+//
+//go:noescape
+func uniformVec(n int, dst *float32, numbers *uint32, scalars *float64)
 
 // decodeSigned8 is for n blocks.
 //

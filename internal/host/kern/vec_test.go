@@ -32,6 +32,28 @@ var unaries = map[string]struct {
 		du := math.Sqrt(2/math.Pi) * (1 + 3*0.044715*x*x)
 		return (1+math.Tanh(u))/2 + x/2*du/math.Pow(math.Cosh(u), 2)
 	}, 1e-6, 1e-6},
+	"log":      {LogRow, math.Log, 2e-7, 0},
+	"sqrt":     {SqrtRow, math.Sqrt, 6e-8, 0},
+	"softplus": {SoftplusRow, func(x float64) float64 { return max(x, 0) + math.Log1p(math.Exp(-math.Abs(x))) }, 3e-7, 3e-45},
+	"elu": {func(dst, x []float32) { ELURow(dst, x, 1.5) }, func(x float64) float64 {
+		if x > 0 {
+			return x
+		}
+		return 1.5 * math.Expm1(x)
+	}, 3e-7, 1e-45},
+	"sigmoid gradient": {func(dst, y []float32) { SigmoidBackRow(dst, y, ones[:len(dst)]) }, func(y float64) float64 { return y * (1 - y) }, 3e-7, 1e-6},
+	"tanh gradient":    {func(dst, y []float32) { TanhBackRow(dst, y, ones[:len(dst)]) }, func(y float64) float64 { return 1 - y*y }, 3e-7, 1e-6},
+	"sqrt gradient":    {func(dst, y []float32) { SqrtBackRow(dst, y, ones[:len(dst)]) }, func(y float64) float64 { return 0.5 / y }, 1e-7, 0},
+	"silu gradient": {func(dst, x []float32) { SiLUBackRow(dst, x, ones[:len(dst)]) }, func(x float64) float64 {
+		s := 1 / (1 + math.Exp(-x))
+		return s * (1 + x*(1-s))
+	}, 1e-6, 1e-6},
+	"softplus gradient": {func(dst, y []float32) {
+		for i, v := range y { // it has no other
+			dst[i] = float32(math.Abs(float64(v)))
+		}
+		SoftplusBackRow(dst, dst, ones[:len(dst)])
+	}, func(y float64) float64 { return -math.Expm1(-math.Abs(y)) }, 3e-7, 0},
 	"tanh": {TanhRow, math.Tanh, 4e-7, 0},
 	"gelu": {GELURow, func(x float64) float64 { return x * math.Erfc(-x/math.Sqrt2) / 2 }, 4e-7, 4e-7},
 	"gelutanh": {GELUTanhRow, func(x float64) float64 {
@@ -54,8 +76,8 @@ func TestUnaryRows(t *testing.T) {
 				if math.IsNaN(want) {
 					continue // the formula has none for an infinity
 				}
-				if want > math.MaxFloat32 {
-					want = math.Inf(1)
+				if math.Abs(want) > math.MaxFloat32 {
+					want = math.Copysign(math.Inf(1), want)
 				}
 				if d := math.Abs(float64(got[i]) - want); !(d <= u.rel*math.Abs(want)+u.absolute || float64(got[i]) == want) {
 					t.Fatalf("%s(%v) is %v, want %v", name, v, got[i], want)
@@ -68,7 +90,8 @@ func TestUnaryRows(t *testing.T) {
 			for n := range 40 { // alone as in a row, in place, and no further
 				part := append(slices.Clone(x[500:500+n]), 77)
 				u.row(part[:n], part[:n])
-				if !slices.Equal(part[:n], got[500:500+n]) || part[n] != 77 {
+				same := func(a, b float32) bool { return a == b || a != a && b != b }
+				if !slices.EqualFunc(part[:n], got[500:500+n], same) || part[n] != 77 {
 					t.Fatalf("%s of %d elements differs from the same in a row, or writes beyond", name, n)
 				}
 			}
@@ -114,6 +137,13 @@ func TestRows(t *testing.T) {
 				u := math.Sqrt(2/math.Pi) * (f(x, i) + 0.044715*math.Pow(f(x, i), 3))
 				du := math.Sqrt(2/math.Pi) * (1 + 3*0.044715*f(x, i)*f(x, i))
 				return f(y, i) * ((1+math.Tanh(u))/2 + f(x, i)/2*du/math.Pow(math.Cosh(u), 2))
+			})
+			ELUBackRow(dst[:n], x, y, 1.5)
+			compare("elu gradient", dst, func(i int) float64 {
+				if x[i] > 0 {
+					return f(y, i)
+				}
+				return f(y, i) * (f(x, i) + 1.5)
 			})
 			sum := 0.0
 			for i := range n {

@@ -12,6 +12,7 @@ func main() {
 	rules()
 	philox()
 	random()
+	uniform()
 	code8()
 	sum()
 	maximum()

@@ -133,3 +133,31 @@ func random() {
 		return where(above(right(numbers, 8), scalar(1)), mul(x, scalar(0)))
 	})
 }
+
+// uniform writes 4·n numbers in [0, 1), of the upper 24 bits of random ones, times a scalar, plus another, in float64.
+func uniform() {
+	TEXT("uniformVec", NOSPLIT, "func(n int, dst *float32, numbers *uint32, scalars *float64)")
+	Pragma("noescape")
+	Doc("uniformVec is a kernel of rows.")
+	dst, numbers, scale, shift := reg.RDI, reg.RSI, reg.Y1, reg.Y2
+	Load(Param("n"), n)
+	Load(Param("dst"), dst)
+	Load(Param("numbers"), numbers)
+	Load(Param("scalars"), reg.RDX)
+	VBROADCASTSD(Mem{Base: reg.RDX}, scale)
+	VBROADCASTSD(Mem{Base: reg.RDX, Disp: 8}, shift)
+	Label("loop")
+	VMOVDQU(Mem{Base: numbers}, reg.X0)
+	VPSRLD(Imm(8), reg.X0, reg.X0)
+	VCVTDQ2PD(reg.X0, reg.Y0)
+	VMULPD(scale, reg.Y0, reg.Y0)
+	VADDPD(shift, reg.Y0, reg.Y0)
+	VCVTPD2PSY(reg.Y0, reg.X0)
+	VMOVUPS(reg.X0, Mem{Base: dst})
+	ADDQ(Imm(16), dst)
+	ADDQ(Imm(16), numbers)
+	DECQ(n)
+	JNE(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
