@@ -143,3 +143,44 @@ func TestAutocastWithSavers(t *testing.T) {
 		}
 	}
 }
+
+// An expanded view is cast where it has its elements: not once for each place.
+func TestAutocastOfAnExpandedView(t *testing.T) {
+	const rows, width = 1 << 10, 64
+	d := open(t)
+	if err := d.Train(bg, func(s *snug.Scope) error {
+		x, w := ramp(s, 1, width).Track(), ramp(s, width, 2)
+		one := x.MatMul(w)
+		base := d.Memory().Stats().Allocated
+		d.Memory().ResetPeak()
+		all := x.Expand(rows, width).MatMul(w)
+		if st := d.Memory().Stats(); st.Peaks[memory.Activations]-base >= rows*width*2 {
+			t.Errorf("a peak of %d bytes, of which the result has %d", st.Peaks[memory.Activations]-base, rows*2*2)
+		}
+		a, err := snug.Download[float32](one)
+		if err != nil {
+			return err
+		}
+		b, err := snug.Download[float32](all)
+		if err != nil {
+			return err
+		}
+		if b[0] != a[0] || b[2*rows-1] != a[1] || b[0] == 0 {
+			t.Error(b[0], b[2*rows-1], "want", a)
+		}
+		if err := all.Sum().Backward(); err != nil {
+			return err
+		}
+		g, err := snug.Download[float32](x.Grad())
+		if err != nil {
+			return err
+		}
+		v, err := snug.Download[float32](w)
+		if want := rows * (v[0] + v[1]); !(math.Abs(float64(g[0]-want)) <= 0.02*math.Abs(float64(want))) {
+			t.Errorf("gradient %g, want %g", g[0], want)
+		}
+		return err
+	}, amp.Autocast(snug.BFloat16)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -801,3 +801,23 @@ func TestOffloadStepAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// Parameters, and their casts, are no activations: they stay, although products save them.
+func TestOffloadLeavesParameters(t *testing.T) {
+	for name, o := range map[string][]snug.Option{"": nil, "autocast": {amp.Autocast(snug.BFloat16)}} {
+		d, l := open(t), newDense(256, 256)
+		if err := nn.Init(bg, d, l, snug.NewRand(1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Train(bg, func(s *snug.Scope) error {
+			x := ramp(s, 4, 256).Track()
+			y := snug.Block(l.Forward, x)
+			if h := d.Host().Stats().Allocated; h == 0 || h >= 256*256*2 {
+				t.Errorf("%s: %d bytes on the host", name, h)
+			}
+			return y.Sum().Backward()
+		}, append(o, ahead(0))...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
