@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -41,6 +42,7 @@ func maxPoolTo[T float32 | float64, I uint8 | int32](a *driver.Args, at []I) {
 	_, oh, ow := images(a.Out[0].Shape)
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	kernel, stride, padding := int(a.F[0]), int(a.F[1]), int(a.F[2])
+	from, to := inside(kernel, stride, padding, w, ow)
 	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
 		for p := lo; p < hi; p++ {
 			image := x[p*h*w:][:h*w]
@@ -48,7 +50,14 @@ func maxPoolTo[T float32 | float64, I uint8 | int32](a *driver.Args, at []I) {
 				r0, r1, rowFirst := window(i, kernel, stride, padding, h)
 				out := (p*oh + i) * ow
 				best, place := y[out:out+ow], at[out:out+ow]
+				to := to
+				if to > from {
+					to = from + maxPoolRow(best[from:to], place[from:to], image[r0*w+from*stride-padding:], w, r1-r0, kernel, stride, rowFirst*kernel)
+				}
 				for j := range best {
+					if from <= j && j < to {
+						continue
+					}
 					c0, c1, first := window(j, kernel, stride, padding, w)
 					top, where := image[r0*w+c0], rowFirst*kernel+first
 					for r := r0; r < r1; r++ {
@@ -64,6 +73,21 @@ func maxPoolTo[T float32 | float64, I uint8 | int32](a *driver.Args, at []I) {
 			}
 		}
 	})
+}
+
+// inside are the windows, of out over n elements, that have all their elements.
+func inside(kernel, stride, padding, n, out int) (from, to int) {
+	from = (padding + stride - 1) / stride
+	return from, max(from, min((n+padding-kernel+stride)/stride, out))
+}
+
+// maxPoolRow makes as many maxima as there is vector code for.
+func maxPoolRow[T float32 | float64, I uint8 | int32](best []T, places []I, x []T, w, rows, kernel, stride, first int) int {
+	p, ok := any(places).([]uint8)
+	if !ok || f32(best) == nil {
+		return 0
+	}
+	return kern.MaxPoolRow(f32(best), p, f32(x), w, rows, kernel, stride, first)
 }
 
 // maxPoolBackward: dy, places; writes dx. F as forward.
