@@ -1,7 +1,6 @@
 package snug
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/dry"
 	"github.com/snug-ml/snug/internal/host"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -227,8 +227,8 @@ func (p *Param) launchOnHost(kernel string, a *driver.Args, on ...*storage) (err
 	}
 	for i := range a.Out {
 		if i < len(device) && device[i] != nil {
-			err = errors.Join(err, d.card.Upload(device[i], arrays[i].Data))
+			err = join.Errors(err, d.card.Upload(device[i], arrays[i].Data))
 		}
 	}
-	return errors.Join(err, d.card.Wait())
+	return join.Errors(err, d.card.Wait())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/dry"
 	"github.com/snug-ml/snug/internal/host"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -95,7 +96,7 @@ func (d *Device) Close() error {
 	d.host.Close()
 	err := d.disks.close()
 	if d.card != nil && !again {
-		err = errors.Join(err, d.card.Close())
+		err = join.Errors(err, d.card.Close())
 	}
 	return err
 }

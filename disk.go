@@ -1,12 +1,12 @@
 package snug
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/snug-ml/snug/internal/dry"
 	"github.com/snug-ml/snug/internal/host"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -54,7 +54,7 @@ func (d *disks) close() (err error) {
 	defer d.mu.Unlock()
 	for _, k := range d.of {
 		if k.pool.Close(); k.file != nil {
-			err = errors.Join(err, k.file.Close())
+			err = join.Errors(err, k.file.Close())
 		}
 	}
 	d.of = nil

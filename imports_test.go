@@ -47,12 +47,13 @@ var beside = map[string][]string{
 	"data":                 {"internal/driver"},
 }
 
-// internalUsers are who may import which internal package, beside the root.
+// internalUsers are who may import which internal package; the others are the root's.
 var internalUsers = map[string][]string{
 	"internal/safetensors": {"state", "interop", "internal/golden"},
 	"internal/golden":      nil, // tests only
 	"internal/testdevice":  {"optest"},
 	"internal/term":        {"examples", "cmd"},
+	"internal/join":        {"", "optim", "nn", "plan", "train"},
 }
 
 // The arrows between packages point one way, in every build and for every file but tests.

@@ -2,12 +2,12 @@ package snug
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -128,7 +128,7 @@ func (g *stage) bring(states []*Param) (at []driver.Array, back func() error, er
 	for i, q := range states {
 		if q.streamed() {
 			home[i], at[i].Data = at[i].Data, g.block.Bytes()[off:][:q.bytes()]
-			err = errors.Join(err, q.dev.stream(at[i].Data, home[i], false))
+			err = join.Errors(err, q.dev.stream(at[i].Data, home[i], false))
 			off += staged(q)
 		}
 	}
@@ -136,7 +136,7 @@ func (g *stage) bring(states []*Param) (at []driver.Array, back func() error, er
 		defer g.mu.Unlock()
 		for i, h := range home {
 			if h != nil {
-				err = errors.Join(err, states[i].dev.stream(h, at[i].Data, true))
+				err = join.Errors(err, states[i].dev.stream(h, at[i].Data, true))
 			}
 		}
 		return err

@@ -2,13 +2,13 @@ package snug
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -77,7 +77,7 @@ func (p *Param) update(u *Update, a *driver.Args, all *groups) error {
 		if err == nil {
 			err = p.launch(u.Kernel, a)
 		}
-		return errors.Join(err, back())
+		return join.Errors(err, back())
 	}
 	return all.add(u.Kernel, p, a)
 }
@@ -93,7 +93,7 @@ func GradNorms(ps []*Param) ([]float64, error) {
 		}
 		var err error
 		for d, mine := range devices {
-			err = errors.Join(err, d.squareSums(ps, norms, mine))
+			err = join.Errors(err, d.squareSums(ps, norms, mine))
 		}
 		return err
 	})

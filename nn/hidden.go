@@ -1,11 +1,11 @@
 package nn
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/join"
 )
 
 // check finds what Init refuses.
@@ -37,7 +37,7 @@ func check(m any) error {
 	if len(names) == 0 && len(errs) == 0 {
 		errs = append(errs, fmt.Errorf("%T has no parameters in exported fields", m))
 	}
-	return errors.Join(errs...)
+	return join.Errors(errs...)
 }
 
 // search looks, in values that reflection may only look at, for parameters that are not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/join"
 )
 
 // Lerp moves each parameter and buffer of dst to dst + w·(src − dst) of that name in src:
@@ -37,7 +38,7 @@ func Lerp(dst, src any, w float64) error {
 	if len(errs) == 0 && n != len(from) {
 		errs = append(errs, fmt.Errorf("%T has %d parameters and %T %d", dst, n, src, len(from)))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := join.Errors(errs...); err != nil {
 		return fmt.Errorf("lerp: %w", err)
 	}
 	for name, p := range Params(dst) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -96,7 +97,7 @@ func (r *rule) check() error {
 	for _, n := range slices.Sorted(maps.Keys(r.notBelow0)) {
 		check(n, r.notBelow0[n], r.notBelow0[n] >= 0, "0 or more")
 	}
-	return errors.Join(errs...)
+	return join.Errors(errs...)
 }
 
 // newBase makes the state at once, all of it or none: what fits now fits at any step.
@@ -207,7 +208,7 @@ func (o *base) Close() error {
 	for _, s := range o.scratch {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(errs...)
+	return join.Errors(errs...)
 }
 
 // MarshalJSON has the number of steps; the rest is State.

@@ -361,7 +361,10 @@ func TestRefuses(t *testing.T) {
 	d := open(t)
 	m := newModel(t, d)
 	for want, fn := range map[string]func() (optim.Optimizer, error){
-		"sgd: LR is -1, 0 or more wanted":    func() (optim.Optimizer, error) { return optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: -1}) },
+		"sgd: LR is -1, 0 or more wanted": func() (optim.Optimizer, error) { return optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: -1}) },
+		"sgd: LR is -1, 0 or more wanted; sgd: WeightDecay is -2, 0 or more wanted": func() (optim.Optimizer, error) {
+			return optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: -1, WeightDecay: -2})
+		},
 		"sgd: LR is NaN":                     func() (optim.Optimizer, error) { return optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: math.NaN()}) },
 		"adam: Eps is 0, more than 0 wanted": func() (optim.Optimizer, error) { return optim.NewAdam(nn.Params(m), optim.AdamConfig{LR: 1}) },
 		"adamw: Beta2 is 1, one in [0,1) wanted": func() (optim.Optimizer, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/optim"
 )
 
@@ -17,11 +18,11 @@ func (j *Job) step(ctx context.Context, d *snug.Device, micro int, done func()) 
 	restore := func() error { return nil }
 	defer func() {
 		done()
-		err = errors.Join(err, w.Drop())
+		err = join.Errors(err, w.Drop())
 		if mark != nil {
 			mark.Restore()
 		}
-		err = errors.Join(err, restore())
+		err = join.Errors(err, restore())
 	}()
 	for _, n := range j.sizes(micro) {
 		if err := d.Train(ctx, func(s *snug.Scope) error {
@@ -79,7 +80,7 @@ func (j *Job) remember() (restore func() error, err error) {
 	}
 	return func() (err error) {
 		for _, back := range undo {
-			err = errors.Join(err, back())
+			err = join.Errors(err, back())
 		}
 		return err
 	}, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/data"
+	"github.com/snug-ml/snug/internal/join"
 	"github.com/snug-ml/snug/optim"
 	"github.com/snug-ml/snug/plan"
 )
@@ -46,7 +47,7 @@ func first(ctx context.Context, l *data.Loader, batch int) (first data.Batch, er
 	if err := l.SetState(data.LoaderState{Epoch: at.Epoch}); err != nil {
 		return first, err
 	}
-	defer func() { err = errors.Join(err, l.SetState(at)) }()
+	defer func() { err = join.Errors(err, l.SetState(at)) }()
 	for b, err := range l.Batches(ctx, batch) {
 		return b.Clone(), err
 	}

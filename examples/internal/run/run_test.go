@@ -38,6 +38,23 @@ func TestExitCodeAndMessage(t *testing.T) {
 	}
 }
 
+// What cannot be written stops the program, and it says so.
+func TestOutputLost(t *testing.T) {
+	r, w := io.Pipe()
+	r.CloseWithError(errors.New("nobody reads"))
+	err := heard(t.Context(), w, func(ctx context.Context, out io.Writer) error {
+		fmt.Fprintln(out, "a line")
+		return ctx.Err()
+	})
+	var b bytes.Buffer
+	if code := report(&b, err); code != 1 || b.String() != "the output: nobody reads\n" {
+		t.Errorf("code %d, %q", code, b.String())
+	}
+	if err := heard(t.Context(), io.Discard, func(context.Context, io.Writer) error { return io.EOF }); err != io.EOF {
+		t.Error(err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	parse := func(args ...string) (Flags, string, error) {
 		f, out := Flags{Epochs: 2, Batch: 8, MomentTypes: []string{"uint8"}, LargeHead: true}, &bytes.Buffer{}

@@ -32,7 +32,11 @@ type Status struct {
 // NewStatus is for a run of total samples on d.
 func NewStatus(w io.Writer, d *snug.Device, total int64) *Status {
 	s := &Status{w: w, dev: d, total: total, now: time.Now, every: 5 * time.Second, width: func() int { return 0 }}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	to := w
+	if o, ok := w.(*output); ok {
+		to = o.Writer
+	}
+	if f, ok := to.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.every = 200 * time.Millisecond
 		s.width = func() int {
 			if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
