@@ -23,7 +23,8 @@ type disk struct {
 
 const diskLimit = 1 << 50 // the disk itself refuses first
 
-// Disk is the allocator of a temporary file in dir, mapped into memory. It is made when
+// Disk is the allocator of a temporary file in dir, mapped into memory where the system does
+// that; elsewhere it counts, and each storage has a spot in the file. It is made when
 // first asked for, grows as far as the disk or a limit that is set lets it, and goes with
 // the device.
 func (d *Device) Disk(dir string) (*memory.Pool, error) {
@@ -39,7 +40,9 @@ func (d *Device) Disk(dir string) (*memory.Pool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: a file to offload to: %w", d.name, err)
 		}
-		k.file, src = f, f
+		if k.file = f; host.Maps {
+			src = f
+		}
 	}
 	k.pool = memory.New(src, memory.Config{LimitBytes: diskLimit})
 	if d.disks.of == nil {
@@ -47,6 +50,18 @@ func (d *Device) Disk(dir string) (*memory.Pool, error) {
 	}
 	d.disks.of[dir] = k
 	return k.pool, nil
+}
+
+// spot is where a storage lies in the file of a pool that counts alone, nil in other ones.
+func (d *disks) spot(pool *memory.Pool, bytes int64) (*host.Spot, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.of {
+		if k.pool == pool && k.file != nil && !host.Maps {
+			return k.file.Spot(bytes)
+		}
+	}
+	return nil, nil
 }
 
 func (d *disks) close() (err error) {

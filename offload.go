@@ -71,6 +71,10 @@ func (t *traffic) start(st *storage, out bool) {
 		m.copy = st.dev.card.Start(to, from, out, via)
 		return
 	}
+	run := func() error { return host.Copy(to, from) }
+	if spot, mem := st.spot, st.mem.Bytes(); spot != nil {
+		run = func() error { return spot.Copy(mem, out) }
+	}
 	c := &hostCopy{done: make(chan struct{})}
 	m.copy, t.last = c, c.done
 	go func() {
@@ -78,7 +82,7 @@ func (t *traffic) start(st *storage, out bool) {
 		if before != nil {
 			<-before
 		}
-		c.err = host.Copy(to, from)
+		c.err = run()
 	}()
 }
 
@@ -98,8 +102,7 @@ func (m *move) end(onDevice bool) error {
 		onDevice = true
 	}
 	if onDevice && st.home == nil {
-		st.tier.Free(st.away)
-		st.away = nil
+		st.leaveHost()
 	} else if !onDevice {
 		st.dev.mem.Free(st.mem)
 		st.mem = nil
@@ -181,7 +184,12 @@ func (s *Scope) send(st *storage, tier *memory.Pool) error {
 	if err != nil {
 		return err
 	}
-	st.away, st.tier = b, tier
+	spot, err := s.dev.disks.spot(tier, st.bytes)
+	if err != nil {
+		tier.Free(b)
+		return err
+	}
+	st.away, st.tier, st.spot = b, tier, spot
 	if t.start(st, true); !wait {
 		return st.move.end(false)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/snug-ml/snug"
 	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
+	"github.com/snug-ml/snug/internal/host"
 	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/memory"
 	"github.com/snug-ml/snug/nn"
@@ -227,7 +228,18 @@ func TestOffloadReadAgain(t *testing.T) {
 }
 
 // A file takes what the host's memory would, with the same bits and the same decisions.
-func TestOffloadToDisk(t *testing.T) {
+func TestOffloadToDisk(t *testing.T) { offloadToDisk(t) }
+
+// So it does where the system maps no files.
+func TestOffloadToDiskWithoutMapping(t *testing.T) {
+	testdevice.CPU(t, "no such system has a card")
+	defer func(maps bool) { host.Maps = maps }(host.Maps)
+	host.Maps = false
+	offloadToDisk(t)
+}
+
+func offloadToDisk(t *testing.T) {
+	t.Helper()
 	plain := newRun(t, testdevice.Name, newNet(1))
 	steps(t, plain)
 	dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host"
 	"github.com/snug-ml/snug/memory"
 )
 
@@ -17,10 +18,11 @@ type storage struct {
 	mem     *memory.Block // nil while away and once freed
 	away    *memory.Block // on the host, in tier
 	tier    *memory.Pool
-	home    *storage // a parameter's value on the host, whose away this one shares
-	route   *route   // of such a value
-	been    bool     // a guest has been used in this scope
-	move    *move    // there are both, and a copy between them may be under way
+	spot    *host.Spot // of a file that is not mapped
+	home    *storage   // a parameter's value on the host, whose away this one shares
+	route   *route     // of such a value
+	been    bool       // a guest has been used in this scope
+	move    *move      // there are both, and a copy between them may be under way
 	bytes   int64
 	refs    atomic.Int32
 	id      uint64  // in order of making within a scope; 0 outlives scopes
@@ -54,10 +56,21 @@ func (st *storage) release() {
 	}
 	if st.home != nil {
 		st.home.release()
-	} else if st.away != nil {
-		st.tier.Free(st.away)
+	} else {
+		st.leaveHost()
 	}
 	st.mem, st.away = nil, nil
+}
+
+// leaveHost frees what st has there.
+func (st *storage) leaveHost() {
+	if st.away != nil {
+		st.tier.Free(st.away)
+	}
+	if st.spot != nil {
+		st.spot.Free()
+	}
+	st.away, st.spot = nil, nil
 }
 
 // held is a frame's share in a storage. It does not keep the tensor alive, so that

@@ -27,7 +27,7 @@
 // needed, is used again, and goes with the device; on Unix it has no name. Room on the disk
 // is taken before it is used, so that a full disk is an error, with the file's path: an
 // out-of-memory error of dev.Disk(dir), which has statistics and a limit like dev.Host().
-// Where the system maps no files, as under js, it is an error.
+// Where the system maps no files into memory, as under js, it is written and read.
 //
 // # Optimizer state
 //

@@ -23,6 +23,9 @@ type File struct {
 
 type stretch struct{ off, bytes int64 }
 
+// Maps says that this system maps files into memory; a test may say that it does not.
+var Maps = maps
+
 // fileAlign is what stretches begin at: a multiple of every system's page.
 const fileAlign = 64 << 10
 
@@ -43,25 +46,16 @@ func NewFile(dir string) (*File, error) {
 func (f *File) Map(bytes int64) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := stretch{f.size, (bytes + fileAlign - 1) / fileAlign * fileAlign}
-	i := slices.IndexFunc(f.free, func(r stretch) bool { return r.bytes >= s.bytes })
-	if i >= 0 {
-		s.off = f.free[i].off
-	} else if err := reserve(f.f, s); err != nil {
-		return nil, fmt.Errorf("%s: %d bytes more than %d: %w", f.f.Name(), s.bytes, f.size, err)
+	s, err := f.take(bytes)
+	if err != nil {
+		return nil, err
 	}
 	mem, err := mapFile(f.f, s, int(bytes))
 	if err != nil {
+		f.give(s)
 		return nil, fmt.Errorf("%s: mapping %d bytes: %w", f.f.Name(), bytes, err)
 	}
 	f.mapped[unsafe.SliceData(mem)] = s
-	if i < 0 {
-		f.size += s.bytes
-	} else if r := &f.free[i]; r.bytes == s.bytes {
-		f.free = slices.Delete(f.free, i, i+1)
-	} else {
-		r.off, r.bytes = r.off+s.bytes, r.bytes-s.bytes
-	}
 	return mem, nil
 }
 
@@ -72,6 +66,62 @@ func (f *File) Unmap(mem []byte) {
 	s := f.mapped[unsafe.SliceData(mem)]
 	delete(f.mapped, unsafe.SliceData(mem))
 	unmapFile(mem)
+	f.give(s)
+}
+
+// Spot is a stretch of a file that is read and written where the system maps none.
+type Spot struct {
+	f *File
+	s stretch
+}
+
+// Spot is for so many bytes.
+func (f *File) Spot(bytes int64) (*Spot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.take(bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &Spot{f, s}, nil
+}
+
+// Copy writes mem there, or reads it from there.
+func (p *Spot) Copy(mem []byte, write bool) (err error) {
+	if write {
+		_, err = p.f.f.WriteAt(mem, p.s.off)
+	} else {
+		_, err = p.f.f.ReadAt(mem, p.s.off)
+	}
+	return err
+}
+
+// Free gives it back to the file.
+func (p *Spot) Free() {
+	p.f.mu.Lock()
+	defer p.f.mu.Unlock()
+	p.f.give(p.s)
+}
+
+// take finds a stretch that is long enough, or makes the file longer.
+func (f *File) take(bytes int64) (stretch, error) {
+	s := stretch{f.size, (bytes + fileAlign - 1) / fileAlign * fileAlign}
+	if i := slices.IndexFunc(f.free, func(r stretch) bool { return r.bytes >= s.bytes }); i >= 0 {
+		r := &f.free[i]
+		s.off = r.off
+		if r.off, r.bytes = r.off+s.bytes, r.bytes-s.bytes; r.bytes == 0 {
+			f.free = slices.Delete(f.free, i, i+1)
+		}
+		return s, nil
+	}
+	if err := reserve(f.f, s); err != nil {
+		return s, fmt.Errorf("%s: %d bytes more than %d: %w", f.f.Name(), s.bytes, f.size, err)
+	}
+	f.size += s.bytes
+	return s, nil
+}
+
+func (f *File) give(s stretch) {
 	i, _ := slices.BinarySearchFunc(f.free, s, func(a, b stretch) int { return int(a.off - b.off) })
 	f.free = slices.Insert(f.free, i, s)
 	if i+1 < len(f.free) && s.off+s.bytes == f.free[i+1].off {

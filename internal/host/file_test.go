@@ -123,3 +123,37 @@ func TestCopyFaults(t *testing.T) {
 		t.Error("no error")
 	}
 }
+
+// Spots are written and read, and given back, as stretches are.
+func TestSpots(t *testing.T) {
+	f, err := NewFile(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := f.Spot(fileAlign + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := f.Spot(10)
+	if err != nil || f.size != 3*fileAlign {
+		t.Fatal(err, f.size)
+	}
+	long, short := []byte(strings.Repeat("long", fileAlign/4)), []byte("0123456789")
+	if err := errors.Join(a.Copy(long, true), b.Copy(short, true)); err != nil {
+		t.Fatal(err)
+	}
+	gotLong, gotShort := make([]byte, len(long)), make([]byte, 10)
+	if err := errors.Join(a.Copy(gotLong, false), b.Copy(gotShort, false)); err != nil || string(gotLong) != string(long) || string(gotShort) != string(short) {
+		t.Error(err, string(gotShort))
+	}
+	a.Free()
+	if c, err := f.Spot(1); err != nil || c.s.off != 0 || f.size != 3*fileAlign {
+		t.Error(err, f.size)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b.Copy(short, true) == nil {
+		t.Error("written to a closed file")
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+const maps = true
+
 // unlink cannot: a file that is open keeps its name.
 func unlink(*os.File) error       { return nil }
 func removeFile(f *os.File) error { return os.Remove(f.Name()) }
