@@ -185,9 +185,9 @@ func convWinograd[T floating](cv Conv, pass Pass) bool {
 	}
 	switch pass {
 	case BackwardData:
-		return cv.winograd(cv.H, cv.W, 135)
+		return cv.winograd(cv.H, cv.W, 125)
 	case Forward:
-		return cv.winograd(cv.OH(), cv.OW(), 135)
+		return cv.winograd(cv.OH(), cv.OW(), 125)
 	}
 	return cv.winograd(cv.OH(), cv.OW(), 115)
 }
@@ -358,7 +358,12 @@ func (c *conv[T]) share(threads int, a *arena) {
 		}
 		s.distance = distance
 		if s.dense {
-			s.makeDense(c.together, a)
+			s.makeDense(c.together, c.together == c.n, a)
+		}
+		if !s.once {
+			s.packed = take[T](a, s.groups*s.to.channels*s.k)
+		}
+		if s.dense {
 			continue
 		}
 		for j, n := range []int{c.together, c.n % c.together} {
@@ -371,7 +376,7 @@ func (c *conv[T]) share(threads int, a *arena) {
 			size = 0
 		}
 		c.images = append(c.images, take[T](a, size))
-		c.dense = append(c.dense, newDenseSlot(c.sweeps, a))
+		c.dense = append(c.dense, newDenseSlot(c.sweeps, c.parts, a))
 		c.results = append(c.results, take[T](a, most))
 	}
 }

@@ -10,7 +10,9 @@ type segment struct{ src, lane, n int32 }
 const (
 	denseLanes  = 512       // of a block, at most
 	denseFew    = 64        // at least
-	denseValues = 128 << 10 // of a block, if not few: they stay in the second-level cache
+	denseSums   = 64 << 10  // of all channels, if not of few pixels
+	denseBlock  = 512       // weights of a channel at a time, at most
+	denseValues = 128 << 10 // of these and a block's lanes: they stay in the second-level cache
 )
 
 // dense reports whether the pixels of lines are better packed than taken as they are.
@@ -19,33 +21,56 @@ func (k *convKernels[T]) dense(channels, lines, cols int) bool {
 	return k.pack != nil && channels*(vectors-lines*cols*27/(25*k.vector)) > 6*vectors
 }
 
-// A denseSlot has packed values, sums that do not go where they are, and what of the source is packed.
+// A denseSlot has packed values, sums that do not go where they are, a panel of weights, and what of the source is packed.
 type denseSlot[T floating] struct {
-	values, sums []T
-	segments     []segment
-	tiles        []tile
+	values, sums, panel []T
+	segments            []segment
+	tiles               []tile
 }
 
-// makeDense prepares a sweep for so many images.
-func (s *sweep[T]) makeDense(images int, a *arena) {
-	most := max(denseFew, min(denseLanes, denseValues/max(1, s.k)/32*32))
+// makeDense prepares a sweep for so many images, which are all if no others follow. Then each weight is met once, and
+// need not be packed before.
+func (s *sweep[T]) makeDense(images int, all bool, a *arena) {
+	s.blocks = (s.k + denseBlock - 1) / denseBlock
+	most := min(denseLanes, denseValues/s.deepest()/32*32)
+	if !all && images > 1 && s.blocks > 1 { // weights are packed besides
+		most = min(most, max(denseFew, denseSums/s.to.channels/32*32))
+	}
 	total := images * s.to.size()
 	blocks := (total + most - 1) / most
 	s.lanes = ((total+blocks-1)/blocks + 31) / 32 * 32
-	s.packedOff = take[int32](a, min(s.k, convBlock))
+	s.once = all && blocks == 1
+	s.crossing = images > 1 && s.to.size()%s.lanes != 0
+	s.packedOff = take[int32](a, s.deepest())
 	for k := range s.packedOff {
 		s.packedOff[k] = int32(k * s.pitch())
 	}
 }
 
-func newDenseSlot[T floating](sweeps []sweep[T], a *arena) (d denseSlot[T]) {
-	values, lanes := 0, 0
+// deepest is how many weights of a channel a block has at most.
+func (s *sweep[T]) deepest() int { return (s.k + s.blocks - 1) / s.blocks }
+
+func newDenseSlot[T floating](sweeps []sweep[T], parts int, a *arena) (d denseSlot[T]) {
+	rows := convKernelsOf[T]().rows
+	values, lanes, sums, panel := 0, 0, 0, 0
 	for i := range sweeps {
 		s := &sweeps[i]
-		values, lanes = max(values, s.k*s.pitch()), max(lanes, s.lanes)
+		if s.lanes == 0 {
+			continue
+		}
+		values, lanes = max(values, s.deepest()*s.pitch()), max(lanes, s.lanes)
+		switch {
+		case s.crossing && s.blocks > 1:
+			sums = max(sums, (s.panels+parts-1)/parts*rows*s.lanes)
+		case s.crossing:
+			sums = max(sums, rows*s.lanes)
+		}
+		if s.once {
+			panel = max(panel, rows*s.deepest())
+		}
 	}
 	if lanes > 0 {
-		d = denseSlot[T]{take[T](a, values), take[T](a, lanes*convKernelsOf[T]().rows), take[segment](a, lanes), take[tile](a, lanes/32)}
+		d = denseSlot[T]{take[T](a, values), take[T](a, sums), take[T](a, panel), take[segment](a, lanes), take[tile](a, lanes/32)}
 	}
 	return d
 }
@@ -57,41 +82,67 @@ func (s *sweep[T]) runDense(d *denseSlot[T], group, p0, p1, images, pitch, srcIm
 	if pitch == cols {
 		cols, pitch = size, size
 	}
+	first, _ := s.panel(p0)
+	_, last := s.panel(p1 - 1)
 	for q0 := 0; q0 < images*size; q0 += s.lanes {
 		q1 := min(q0+s.lanes, images*size)
-		first := q0 / size * srcImage
+		image := q0 / size * srcImage
 		segments := d.segments[:0]
 		for q := q0; q < q1; {
-			image, line, col := q/size, q%size/cols, q%cols
+			at, line, col := q/size, q%size/cols, q%cols
 			n := min(cols-col, q1-q)
-			segments = append(segments, segment{int32(image*srcImage - first + line*pitch + col), int32(q - q0), int32(n)})
+			segments = append(segments, segment{int32(at*srcImage - image + line*pitch + col), int32(q - q0), int32(n)})
 			q += n
 		}
-		kernels.pack(src[first:], s.off, segments, d.values, s.pitch())
 		tiles := d.tiles[:(q1-q0+31)/32]
 		for i := range tiles {
 			n := q1 - q0 - 32*i
 			tiles[i] = tile{int32(32 * i), 16, int32(32 * i), 16, int16(min(16, n)), int16(max(0, min(16, n-16)))}
 		}
 		alone := q0/size == (q1-1)/size // one image: sums go where they belong
-		for p := p0; p < p1; p++ {
-			r0, r1 := s.panel(p)
-			to, distance := d.sums, s.lanes
-			if alone {
-				to, distance = dst[q0/size*dstImage+r0*size+q0%size:], size
-			}
-			if add && !alone {
-				s.spread(r0, r1, q0, q1, dstImage, dst, func(dst []T, at int) { copy(d.sums[at:], dst) })
-			}
-			for b := range s.blocks {
-				k0, k1 := s.block(b)
-				kernels.tiles(r1-r0, s.weights(group, k0, k1, r0, r1), d.values[k0*s.pitch():], s.packedOff[:k1-k0], to, distance, tiles, add || b > 0)
-			}
-			if !alone {
-				s.spread(r0, r1, q0, q1, dstImage, dst, func(dst []T, at int) { copy(dst, d.sums[at:]) })
+		gather := func(r0, r1 int, sums []T) {
+			s.spread(r0, r1, q0, q1, dstImage, dst, func(dst []T, at int) { copy(sums[at:], dst) })
+		}
+		scatter := func(r0, r1 int, sums []T) {
+			s.spread(r0, r1, q0, q1, dstImage, dst, func(dst []T, at int) { copy(dst, sums[at:]) })
+		}
+		whole := !alone && s.blocks > 1 // sums of all panels
+		if whole && add {
+			gather(first, last, d.sums)
+		}
+		for b := range s.blocks { // its values stay in the cache
+			k0, k1 := s.block(b)
+			kernels.pack(src[image:], s.off[k0:k1], segments, d.values, s.pitch())
+			for p := p0; p < p1; p++ {
+				r0, r1 := s.panel(p)
+				to, distance := d.sums, s.lanes
+				switch {
+				case alone:
+					to, distance = dst[q0/size*dstImage+r0*size+q0%size:], size
+				case whole:
+					to = to[(r0-first)*s.lanes:]
+				case add:
+					gather(r0, r1, to)
+				}
+				kernels.tiles(r1-r0, s.panelWeights(d, group, k0, k1, r0, r1), d.values, s.packedOff[:k1-k0], to, distance, tiles, add || b > 0)
+				if !alone && !whole {
+					scatter(r0, r1, to)
+				}
 			}
 		}
+		if whole {
+			scatter(first, last, d.sums)
+		}
 	}
+}
+
+// panelWeights are packed here, if not before.
+func (s *sweep[T]) panelWeights(d *denseSlot[T], group, k0, k1, r0, r1 int) []T {
+	if !s.once {
+		return s.weights(group, k0, k1, r0, r1)
+	}
+	packPanel(d.panel, s.w[group*s.group+r0*s.row:], r1-r0, s.row, s.from[k0:k1])
+	return d.panel
 }
 
 // spread calls f with the pixels q0 to q1 of each channel and image, and where they are among the sums.

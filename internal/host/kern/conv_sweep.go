@@ -11,6 +11,7 @@ const (
 type sweep[T floating] struct {
 	to        image // the pixels
 	k         int
+	w         []T       // all weights, as they are
 	packed    []T       // for each group, block of k, panel of channels, and k: one weight a channel
 	off       []int32   // where each weight's value is
 	from      []int32   // where each weight is, from the first of its channel
@@ -22,6 +23,8 @@ type sweep[T floating] struct {
 	panels    int
 	groups    int
 	dense     bool    // pixels are packed
+	once      bool    // each weight is met once
+	crossing  bool    // blocks of pixels are of several images
 	lanes     int     // of a block of them
 	distance  int     // from one image to the next in what it writes
 	packedOff []int32 // where each weight's packed values are
@@ -32,7 +35,6 @@ func newSweep[T floating](to image, groups, k int, a *arena) sweep[T] {
 	s.blocks = (k + convBlock - 1) / convBlock
 	rows := convKernelsOf[T]().rows
 	s.panels = (to.channels + rows - 1) / rows
-	s.packed = take[T](a, groups*to.channels*k)
 	s.off = take[int32](a, k)
 	s.from = take[int32](a, k)
 	return s
@@ -66,6 +68,9 @@ func (s *sweep[T]) panel(p int) (r0, r1 int) {
 
 // pack brings the weights in the order in which run reads them.
 func (s *sweep[T]) pack(threads int, w []T) {
+	if s.w = w; s.once {
+		return
+	}
 	par.For(threads, s.groups*s.panels, func(i int) {
 		g, p := i/s.panels, i%s.panels
 		r0, r1 := s.panel(p)

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	fewChannels = 2    // output channels of a group
-	pixelsBlock = 4096 // gradients of output channels that the weight gradient's kernel takes at a time: they stay in the first-level cache
+	fewChannels = 2        // output channels of a group
+	pixelsBlock = 16 << 10 // gradients of output channels that the weight gradient's kernel takes at a time
 )
 
 // A convWeights computes the gradient of weights. A pixel's gradients of some vectors of channels are brought side by
@@ -16,6 +16,8 @@ const (
 // begin at zero, and images in order. Threads share out the weights, not the images: nothing is reduced.
 type convWeights[T floating] struct {
 	n, groups      int
+	swapped        bool    // it is the gradient of the weights' transpose, so that the fewer channels are brought side by side
+	together       int     // images whose pixels are in one block
 	from           padding // of one part of a group's channels
 	direct         bool    // images are read where they are
 	to             image   // one group of the gradient of the result
@@ -34,21 +36,31 @@ type convWeights[T floating] struct {
 type weightSlot[T floating] struct{ image, block []T }
 
 func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] {
+	swapped := cv.alone() && cv.G == 1 && cv.C < cv.O && cv.C > fewChannels
+	if swapped {
+		cv.C, cv.O = cv.O, cv.C
+	}
 	h := forwardAxis(cv.H, cv.OH(), cv.KH, cv.SH, cv.PH, cv.DH)
 	w := forwardAxis(cv.W, cv.OW(), cv.KW, cv.SW, cv.PW, cv.DW)
-	c := &convWeights[T]{n: cv.N, groups: cv.G, to: image{cv.O / cv.G, cv.OH(), cv.OW()}, taps: cv.KH * cv.KW, channels: cv.C / cv.G}
+	c := &convWeights[T]{n: cv.N, groups: cv.G, swapped: swapped, to: image{cv.O / cv.G, cv.OH(), cv.OW()}, taps: cv.KH * cv.KW, channels: cv.C / cv.G}
 	c.vectors, c.width, c.panels = convKernelsOf[T]().panels(c.to.channels)
 	if c.taps*c.channels*c.panels*c.groups == 0 {
 		return c
 	}
 	c.inParts, c.outParts = 1, 1
-	if need := (threads + c.groups - 1) / c.groups; c.channels >= 4*need || c.panels < need {
+	c.direct = (cv.direct() || cv.alone()) && c.to.channels > fewChannels
+	need := (threads + c.groups - 1) / c.groups
+	if each := c.direct && c.panels%need == 0; !each && (c.channels >= 4*need || c.panels < need) {
 		c.inParts = min(c.channels, need)
 	} else {
 		c.outParts = need
 	}
 	most := (c.channels + c.inParts - 1) / c.inParts
-	c.from, c.direct = newPadding(most, h, w), cv.direct() && c.to.channels > fewChannels
+	c.from, c.together = newPadding(most, h, w), 1
+	if c.direct {
+		c.from.plane = c.from.image.size()
+		c.together = max(1, min(c.n, pixelsBlock/c.width/max(1, c.to.size())))
+	}
 	c.cols = min(c.to.cols, pixelsBlock/c.width)
 	c.lines = min(c.to.lines, pixelsBlock/c.width/max(1, c.cols))
 	c.off = take[int32](a, most*c.taps)
@@ -57,7 +69,7 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 			c.off[k] = int32(c.from.meets(k/c.taps, k%c.taps/cv.KW, k%cv.KW))
 		}
 	}
-	block := c.lines * c.cols * c.width
+	block := c.together * c.lines * c.cols * c.width
 	if c.to.channels <= fewChannels {
 		d := newConvDots[T](&c.from, c.to, most*c.taps, c.off, a)
 		c.dots = &d
@@ -75,6 +87,10 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	return c
 }
 
+// alone reports whether pixels are on their own, and the few channels that a kernel takes at a time do not fight for the
+// same lines of the cache.
+func (cv Conv) alone() bool { return cv.isPointwise() && cv.H*cv.W%(4*cacheLines) >= cacheLine }
+
 func (c *convWeights[T]) tasks() int { return c.groups * c.inParts * c.outParts }
 
 // task is a group, and some of its channels and panels of output channels.
@@ -85,6 +101,9 @@ func (c *convWeights[T]) task(i int) (g, c0, c1, p0, p1 int) {
 }
 
 func (c *convWeights[T]) run(x, dy, dw []T, first, last bool) {
+	if c.swapped {
+		x, dy = dy, x
+	}
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		if !c.direct {
@@ -110,10 +129,11 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, 
 	for p := p0; p < p1 && first; p++ {
 		clear(c.panelSums(g, p, c0, c1))
 	}
-	for n := range c.n {
+	for n := 0; n < c.n; n += c.together {
 		if c.to.len() == 0 {
 			break
 		}
+		images := min(c.together, c.n-n)
 		image := x[((n*c.groups+g)*c.channels+c0)*perChannel:]
 		if !c.direct {
 			pad(&from, slot.image, image)
@@ -123,6 +143,16 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, 
 			rows := min(c.width, c.to.channels-p*c.width)
 			grad := dy[((n*c.groups+g)*c.to.channels+p*c.width)*c.to.lines*c.to.cols:]
 			sums := c.panelSums(g, p, c0, c1)
+			if c.together > 1 { // one is like a line
+				for i := range images {
+					sideBySide(slot.block[i*c.to.cols*c.width:], grad[i*c.groups*c.to.len():], rows, c.width, c.to.cols, c.to.cols)
+				}
+				for t := range tiles {
+					k0, k1 := t*weights/tiles, (t+1)*weights/tiles
+					kernels.weights(c.vectors, images, c.to.cols, image, c.groups*c.channels*perChannel, c.off[k0:k1], slot.block, sums[k0*c.width:k1*c.width])
+				}
+				continue
+			}
 			for l := 0; l < c.to.lines; l += c.lines {
 				lines := min(c.lines, c.to.lines-l)
 				for q := 0; q < c.to.cols; q += c.cols {
@@ -140,6 +170,12 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, 
 		sums := c.panelSums(g, p, c0, c1)
 		o, row := g*c.to.channels+p*c.width, c.channels*c.taps
 		rows := min(c.width, c.to.channels-p*c.width)
+		if c.swapped {
+			for i := range weights {
+				copy(dw[(c0+i)*c.to.channels+p*c.width:][:rows], sums[i*c.width:])
+			}
+			continue
+		}
 		untwist(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights)
 	}
 }
