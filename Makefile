@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: all test race full bench bench-peers bench-cuda lint cross generate generate-check examples fuzz test-cuda simulated test-cuda-sim test-cuda-orders ptx ptx-check
+.PHONY: all test race full bench bench-peers bench-cuda lint cross arm64 generate generate-check examples fuzz test-cuda simulated test-cuda-sim test-cuda-orders ptx ptx-check
 
 all: lint test
 
@@ -64,6 +64,7 @@ full: lint cross generate-check ptx-check
 	SNUG_FULL=1 $(GO) test -timeout 60m ./...
 	CGO_ENABLED=1 $(GO) test -race -timeout 60m ./...
 	$(GO) test -tags snugdebug ./...
+	$(MAKE) arm64
 	$(MAKE) test-cuda-sim
 	$(MAKE) test-cuda-orders
 	$(MAKE) fuzz
@@ -98,6 +99,13 @@ cross:
 	GOOS=linux GOARCH=arm64 $(GO) build ./...
 	GOOS=darwin GOARCH=arm64 $(GO) build ./...
 	GOOS=windows GOARCH=amd64 $(GO) build ./...
+
+# The tests on arm64, emulated by qemu-user (Debian: qemu-user-static): minutes. What memory
+# is resident is the emulator's there.
+ARM64 ?= . ./internal/driver ./internal/stack ./internal/host/... ./memory ./nn ./optim
+
+arm64:
+	CGO_ENABLED=0 GOARCH=arm64 $(GO) test -short -timeout 30m -exec qemu-aarch64-static -skip TestSourceGivesBack $(ARM64)
 
 # The generator is a module of its own, so that users do not depend on it.
 generate:
