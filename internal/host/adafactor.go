@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -84,8 +85,12 @@ func adafactor[T float32 | float64](a *driver.Args) {
 				end, at := min(j+chunk, c.hi), i*m.cols+j
 				w := weights.read(buf[1][:], at, i*m.cols+end)
 				g, cols := gradient.read(buf[0][:], at, i*m.cols+end)[:len(w)], colSums[j:end][:len(w)]
-				for k := range w {
-					w[k] = keep*w[k] - T(by*cols[k]*float64(g[k]))
+				if direct := f32(w); direct != nil {
+					kern.AdafactorRow(direct, f32(g), cols, by, float32(keep))
+				} else {
+					for k := range w {
+						w[k] = keep*w[k] - T(by*cols[k]*float64(g[k]))
+					}
 				}
 				weights.write(w, at)
 			}
@@ -178,50 +183,39 @@ func eachTile[T number](m *tiling, threads int, fn func(tile int, r, c band, buf
 	})
 }
 
-// addSquares adds x² to sums, and returns the sum of all. So that additions need not wait
-// for each other there are four.
-func addSquares[T float32 | float64](sums []float64, x []T) float64 {
-	var a, b, c, d float64
-	for ; len(x) >= 4 && len(sums) >= 4; x, sums = x[4:], sums[4:] {
-		p, q, r, s := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
-		p, q, r, s = p*p, q*q, r*r, s*s
-		sums[0] += p
-		sums[1] += q
-		sums[2] += r
-		sums[3] += s
-		a, b, c, d = a+p, b+q, c+r, d+s
+// addSquares adds x² to sums, and returns the sum of all.
+func addSquares[T float32 | float64](sums []float64, x []T) (all float64) {
+	if x := f32(x); x != nil {
+		return kern.SquareColumns(sums, x)
 	}
 	for i, x := range x {
 		q := float64(x) * float64(x)
 		sums[i] += q
-		a += q
+		all += q
 	}
-	return a + b + (c + d)
+	return all
 }
 
 // norm2 is the sum of x².
-func norm2[T float32 | float64](x []T) float64 {
-	var a, b, c, d float64
-	for ; len(x) >= 4; x = x[4:] {
-		p, q, r, s := float64(x[0]), float64(x[1]), float64(x[2]), float64(x[3])
-		a, b, c, d = a+p*p, b+q*q, c+r*r, d+s*s
+func norm2[T float32 | float64](x []T) (all float64) {
+	if x := f32(x); x != nil {
+		_, all = kern.MomentsRow(x, 0)
+		return all
 	}
 	for _, x := range x {
-		a += float64(x) * float64(x)
+		all += float64(x) * float64(x)
 	}
-	return a + b + (c + d)
+	return all
 }
 
 // norm2By is the sum of (x·by)².
-func norm2By[T float32 | float64](x []T, by []float64) float64 {
-	var a, b, c, d float64
-	for ; len(x) >= 4 && len(by) >= 4; x, by = x[4:], by[4:] {
-		p, q, r, s := float64(x[0])*by[0], float64(x[1])*by[1], float64(x[2])*by[2], float64(x[3])*by[3]
-		a, b, c, d = a+p*p, b+q*q, c+r*r, d+s*s
+func norm2By[T float32 | float64](x []T, by []float64) (all float64) {
+	if x := f32(x); x != nil {
+		return kern.ScaledSquares(x, by)
 	}
 	for i, x := range x {
 		q := float64(x) * by[i]
-		a += q * q
+		all += q * q
 	}
-	return a + b + (c + d)
+	return all
 }

@@ -8634,6 +8634,100 @@ done:
 	VZEROUPPER
 	RET
 
+// func squareColumnsVec(n int, columns *float64, x *float32) float64
+// Requires: AVX, SSE2
+TEXT ·squareColumnsVec(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), CX
+	MOVQ   columns+8(FP), DI
+	MOVQ   x+16(FP), SI
+	VXORPD Y14, Y14, Y14
+	VXORPD Y15, Y15, Y15
+	XORQ   AX, AX
+
+loop:
+	VCVTPS2PD    (SI)(AX*4), Y0
+	VMULPD       Y0, Y0, Y0
+	VADDPD       Y0, Y14, Y14
+	VADDPD       (DI)(AX*8), Y0, Y0
+	VMOVUPD      Y0, (DI)(AX*8)
+	VCVTPS2PD    16(SI)(AX*4), Y1
+	VMULPD       Y1, Y1, Y1
+	VADDPD       Y1, Y15, Y15
+	VADDPD       32(DI)(AX*8), Y1, Y1
+	VMOVUPD      Y1, 32(DI)(AX*8)
+	ADDQ         $0x08, AX
+	DECQ         CX
+	JNE          loop
+	VADDPD       Y15, Y14, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func scaledSquaresVec(n int, columns *float64, x *float32) float64
+// Requires: AVX, FMA3, SSE2
+TEXT ·scaledSquaresVec(SB), NOSPLIT, $0-32
+	MOVQ   n+0(FP), CX
+	MOVQ   columns+8(FP), DI
+	MOVQ   x+16(FP), SI
+	VXORPD Y14, Y14, Y14
+	VXORPD Y15, Y15, Y15
+	XORQ   AX, AX
+
+loop:
+	VCVTPS2PD    (SI)(AX*4), Y0
+	VMULPD       (DI)(AX*8), Y0, Y0
+	VFMADD231PD  Y0, Y0, Y14
+	VCVTPS2PD    16(SI)(AX*4), Y1
+	VMULPD       32(DI)(AX*8), Y1, Y1
+	VFMADD231PD  Y1, Y1, Y15
+	ADDQ         $0x08, AX
+	DECQ         CX
+	JNE          loop
+	VADDPD       Y15, Y14, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VPERMILPD    $0x01, X0, X1
+	VADDSD       X1, X0, X0
+	MOVSD        X0, ret+24(FP)
+	VZEROUPPER
+	RET
+
+// func adafactorVec(n int, columns *float64, w *float32, x *float32, by float64, keep float32)
+// Requires: AVX
+TEXT ·adafactorVec(SB), NOSPLIT, $0-44
+	MOVQ         n+0(FP), CX
+	MOVQ         columns+8(FP), DI
+	MOVQ         x+24(FP), SI
+	MOVQ         w+16(FP), R8
+	VBROADCASTSD by+32(FP), Y8
+	VBROADCASTSS keep+40(FP), X9
+	XORQ         AX, AX
+
+loop:
+	VCVTPS2PD  (SI)(AX*4), Y0
+	VMULPD     (DI)(AX*8), Y8, Y2
+	VMULPD     Y2, Y0, Y0
+	VCVTPD2PSY Y0, X2
+	VMULPS     (R8)(AX*4), X9, X3
+	VSUBPS     X2, X3, X3
+	VMOVUPS    X3, (R8)(AX*4)
+	VCVTPS2PD  16(SI)(AX*4), Y1
+	VMULPD     32(DI)(AX*8), Y8, Y2
+	VMULPD     Y2, Y1, Y1
+	VCVTPD2PSY Y1, X2
+	VMULPS     16(R8)(AX*4), X9, X3
+	VSUBPS     X2, X3, X3
+	VMOVUPS    X3, 16(R8)(AX*4)
+	ADDQ       $0x08, AX
+	DECQ       CX
+	JNE        loop
+	VZEROUPPER
+	RET
+
 // func philoxVec(n int, dst *uint32, start *uint32)
 // Requires: AVX, AVX2, AVX512F
 TEXT ·philoxVec(SB), NOSPLIT, $0-24

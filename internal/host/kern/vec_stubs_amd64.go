@@ -259,6 +259,21 @@ func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float
 //go:noescape
 func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
 
+// squareColumnsVec is a kernel of rows.
+//
+//go:noescape
+func squareColumnsVec(n int, columns *float64, x *float32) float64
+
+// scaledSquaresVec is a kernel of rows.
+//
+//go:noescape
+func scaledSquaresVec(n int, columns *float64, x *float32) float64
+
+// adafactorVec is a kernel of rows.
+//
+//go:noescape
+func adafactorVec(n int, columns *float64, w *float32, x *float32, by float64, keep float32)
+
 // philoxVec makes random numbers, for 32 blocks at a time.
 //
 //go:noescape

@@ -10,6 +10,7 @@ func main() {
 	arithmetic()
 	functions()
 	rules()
+	adafactor()
 	philox()
 	random()
 	uniform()
