@@ -29,7 +29,7 @@ test-cuda:
 # sources changed.
 SIM ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/snug/simcuda
 
-SIMULATED = $(CUDA) export SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 SIMCUDA=$(SIM) &&
+SIMULATED = $(CUDA) export SNUG_CUDA_DRIVER=$(SIM)/libcuda.so.1 SIMCUDA=$(SIM) SIMCUDA_DEVICES=2 &&
 
 simulated:
 	mkdir -p $(SIM)
@@ -38,6 +38,8 @@ simulated:
 test-cuda-sim: simulated
 	$(CUDA) $(GO) vet -tags cuda ./... && $(STATICCHECK) -tags cuda ./internal/cuda .
 	$(SIMULATED) $(GO) test -tags cuda -count 1 -timeout 60m $(TESTFLAGS) ./...
+	$(SIMULATED) export SIMCUDA_PEER=0 SIMCUDA_GROWABLE=0 && \
+	  $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'Receive|AcrossDevices|Start|TooMuch|Refuses|SameBits' ./internal/cuda .
 	$(SIMULATED) export LD_LIBRARY_PATH=$(SIM)/libraries && \
 	  $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'Librar|TF32' ./internal/cuda && \
 	  $(GO) test -tags cuda -count 1 $(TESTFLAGS) -run 'MatMul|Linear|Conv|Attention|SameBits|Prediction' .

@@ -155,6 +155,32 @@ func TestTooMuchMemory(t *testing.T) {
 	mapped(t, d.Memory(), 1000)
 }
 
+// Pinned memory takes whole pages and no more: of 8 pages there are 3, 3 and 2. The limit is
+// read when a process starts.
+func TestPinnedPages(t *testing.T) {
+	const role, page = "SNUG_PINNED_PAGES", 4096
+	if os.Getenv("SIMCUDA") == "" {
+		t.Skip("not on the simulated device")
+	}
+	if os.Getenv(role) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestPinnedPages$", "-test.v")
+		cmd.Env = append(os.Environ(), role+"=1", "SIMCUDA_PINNED=32768")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	d := openDevice(t)
+	for _, bytes := range []int64{2*page + 1, 3 * page, page + 5} {
+		if mem := mapped(t, d.Pinned(), bytes); int64(len(mem)) != bytes {
+			t.Errorf("%d bytes, want %d", len(mem), bytes)
+		}
+	}
+	if _, err := d.Pinned().Map(1); err == nil || !strings.Contains(err.Error(), "1 bytes wanted") {
+		t.Errorf("a ninth page: %v", err)
+	}
+}
+
 // Devices that have one another's memory.
 func TestReceive(t *testing.T) {
 	a := openDevice(t)

@@ -110,6 +110,34 @@ func TestInPlace(t *testing.T) {
 	g.run("relu", 0, driver.Args{In: []driver.Array{x}, Out: []driver.Array{x}})
 }
 
+// Any float32 rounds to 16 bits as on the host: ties, numbers below the normal ones, those
+// too large, infinities and NaN among them; and every 16 bits widen to the same number.
+func TestRoundingTo16Bits(t *testing.T) {
+	g := newAgreement(t)
+	const n = 1 << 16
+	values := driver.Array{Type: driver.Float32, Shape: []int{n}, Strides: []int{1}, Data: make([]byte, 4*n)}
+	for i, v := 0, driver.Of[int32](&values); i < n; i++ {
+		v[i] = int32(g.rnd.Uint32())
+		switch i % 4 {
+		case 0: // in float16's range, about the middle between two numbers
+			v[i] = int32(uint32(100+g.rnd.IntN(45))<<23 | uint32(g.rnd.IntN(1<<10))<<13 | 1<<12 + uint32(g.rnd.IntN(3)) - 1)
+		case 1:
+			v[i] = int32(g.rnd.Uint32()&^0xffff | 1<<15 + uint32(g.rnd.IntN(3)) - 1)
+		}
+	}
+	for _, to := range []driver.DType{driver.BFloat16, driver.Float16} {
+		out := g.array(to, []int{n}, nil)
+		g.run("cast", 0, driver.Args{In: []driver.Array{values}, Out: []driver.Array{out}})
+		for i, h := 0, driver.Of[driver.F16](&out); i < n; i++ {
+			h[i] = driver.F16(i)
+		}
+		g.run("cast", 0, driver.Args{In: []driver.Array{out}, Out: []driver.Array{values}})
+		// What a step makes exactly is rounded by the same random bits.
+		w := g.array(to, []int{n}, nil)
+		g.run("sgd", 0, driver.Args{F: []float64{1, 0}, Key: [3]uint64{5, 6}, In: []driver.Array{g.array(to, []int{n}, nil)}, Out: []driver.Array{w}})
+	}
+}
+
 func TestCopyCastFill(t *testing.T) {
 	g := newAgreement(t)
 	value := func() float64 { return float64(g.rnd.IntN(400)-200) / 4 }
