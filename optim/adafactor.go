@@ -8,9 +8,10 @@ import (
 )
 
 // AdafactorConfig is of Adafactor without a first moment, as the paper proposes where memory
-// is short and other libraries have it by default (Shazeer and Stern, 2018). The rate of a step is LR; a Relative one is at most 1/√t and times max(Eps2, root mean square
-// of the weights), so that LR is a part of them. WeightDecay is taken from the weights, as
-// AdamW's is.
+// is short and other libraries have it by default (Shazeer and Stern, 2018). The rate of a
+// step is LR; a Relative one is at most 1/√t and times max(Eps2, root mean square of the
+// weights), so that LR is a part of them. WeightDecay is taken from the weights, as AdamW's
+// is.
 type AdafactorConfig struct {
 	LR          float64  `json:"lr"`
 	Relative    bool     `json:"relative"`
