@@ -40,26 +40,40 @@ func averagePool[T float32 | float64](a *driver.Args) {
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	rows, cols := spans(a.F, h, oh), spans(a.F, w, ow)
 	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
+		sums := make([]float64, w) // of a window's columns
 		for p := lo; p < hi; p++ {
 			image := x[p*h*w:][:h*w]
 			for i, r := range rows {
 				out := y[(p*oh+i)*ow:][:ow]
+				if ow == 1 && cols[0].to-cols[0].from == w {
+					out[0] = T(total(image[r.from*w:r.to*w]) / float64(r.count*cols[0].count))
+					continue
+				}
+				clear(sums)
+				sumColumns(sums, image[r.from*w:], w, r.to-r.from)
 				for j, c := range cols {
 					var sum float64
-					if whole := image[r.from*w : r.to*w]; c.from == 0 && c.to == w {
-						sum = total(whole)
-					} else {
-						for row := r.from; row < r.to; row++ {
-							for _, v := range image[row*w+c.from : row*w+c.to] {
-								sum += float64(v)
-							}
-						}
+					for _, v := range sums[c.from:c.to] {
+						sum += v
 					}
 					out[j] = T(sum / float64(r.count*c.count))
 				}
 			}
 		}
 	})
+}
+
+// sumColumns adds n rows to sums, w elements apart.
+func sumColumns[T float32 | float64](sums []float64, x []T, w, n int) {
+	if x := f32(x); x != nil {
+		kern.SumColumns(sums, x, w, n)
+		return
+	}
+	for i := range n {
+		for j, v := range x[i*w:][:len(sums)] {
+			sums[j] += float64(v)
+		}
+	}
 }
 
 // total is the sum of v.
@@ -80,21 +94,34 @@ func averagePoolBackward[T float32 | float64](a *driver.Args) {
 	dy, dx := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	rows, cols := spans(a.F, h, oh), spans(a.F, w, ow)
 	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
+		line := make([]T, w) // what a row of windows adds to each of its rows
 		for p := lo; p < hi; p++ {
 			image := dx[p*h*w:][:h*w]
 			clear(image)
 			for i, r := range rows {
+				clear(line)
 				g := dy[(p*oh+i)*ow:][:ow]
 				for j, c := range cols {
 					share := g[j] / T(r.count*c.count)
-					for row := r.from; row < r.to; row++ {
-						line := image[row*w+c.from : row*w+c.to]
-						for k := range line {
-							line[k] += share
-						}
+					part := line[c.from:c.to]
+					for k := range part {
+						part[k] += share
 					}
+				}
+				for row := r.from; row < r.to; row++ {
+					addTo(image[row*w:][:w], line)
 				}
 			}
 		}
 	})
+}
+
+func addTo[T float32 | float64](dst, x []T) {
+	if d := f32(dst); d != nil {
+		kern.AddRow(d, d, f32(x))
+		return
+	}
+	for i, v := range x {
+		dst[i] += v
+	}
 }
