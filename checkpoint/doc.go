@@ -31,13 +31,14 @@
 // like others.
 //
 // A GPT of 6 layers and width 256, on 8 sequences of 128 tokens (BenchmarkStep; two threads
-// of a CPU with AVX-512, medians of three, which moved by 8 %):
+// of a CPU with AVX-512; the process's CPU time, its start included, medians of four, which
+// moved by 4 %):
 //
 //	                              activations   peak of a step   CPU time
 //	plain                         64 MB         133 MB           1
-//	Every(1)                      12 MB         96 MB            1.25
-//	Every(1), Budget(12<<20)      26 MB         105 MB           1.21
-//	Every(1), Budget(24<<20)      40 MB         115 MB           1.19
+//	Every(1)                      12 MB         96 MB            1.14
+//	Every(1), Budget(12<<20)      26 MB         105 MB           1.11
+//	Every(1), Budget(24<<20)      40 MB         115 MB           1.09
 //	Every(1), Products()          64 MB         133 MB           1.02
 //
 // Where a model's cheap results are recipes anyway, as those of layer norm and GELU here and
