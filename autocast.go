@@ -34,8 +34,8 @@ func Autocast(d DType) Option {
 
 // cast prepares an operation's inputs. A cast is no operation of its own: it shares the
 // slot of what it casts, and a gradient is cast when it is added there. So the gradients
-// of parameters gather in their own type.
-func (s *Scope) cast(p precision, in []*Tensor) {
+// of parameters gather in their own type. Weights that a kernel rounds are not cast.
+func (s *Scope) cast(p precision, rounds string, in []*Tensor) {
 	to := s.frame.mode.autocast
 	if to == Float32 || p == asIs || s.err != nil {
 		return
@@ -59,11 +59,20 @@ func (s *Scope) cast(p precision, in []*Tensor) {
 		to, rest = Float32, in[1:5]
 	}
 	for i, t := range rest {
+		if i == 1 && t.dtype == Float32 && rounds != "" && s.wide(rounds, to) {
+			continue
+		}
 		// Float64 was asked for and stays.
 		if t.dtype.Float() && t.dtype != to && (t.dtype != Float64 || p == likeFirst) && to.Float() {
 			rest[i] = s.castTo(t, to)
 		}
 	}
+}
+
+// wide reports whether a kernel of 16 bits does with float32 weights.
+func (s *Scope) wide(kernel string, of DType) bool {
+	k, err := driver.Find(kernel, of, s.dev.backend)
+	return err == nil && k.Wide
 }
 
 func wider(a, b DType) bool {

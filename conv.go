@@ -36,6 +36,7 @@ func (c conv2D) op() *Op {
 	return &Op{
 		Name:      "conv2d",
 		precision: low,
+		rounds:    "conv",
 		cost:      func(in [][]int, out []int) float64 { return float64(numel(out)) * float64(numel(in[1][1:])) },
 		Shape:     c.shape,
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
@@ -47,7 +48,7 @@ func (c conv2D) op() *Op {
 			d := c.gradients()
 			if c.Needs(1) {
 				x := c.Saved("x")
-				c.give(1, c.Run("conv backward weights", c.Shape(1), numbers, x, dy))
+				c.gather(1, "conv backward weights", numbers, x, dy)
 				c.done(x)
 			}
 			if c.Needs(0) {

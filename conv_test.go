@@ -7,8 +7,11 @@ import (
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/amp"
 	values "github.com/snug-ml/snug/internal/golden"
 	"github.com/snug-ml/snug/internal/testdevice"
+	"github.com/snug-ml/snug/memory"
+	"github.com/snug-ml/snug/nn"
 	"github.com/snug-ml/snug/optest"
 )
 
@@ -131,4 +134,40 @@ func ExampleTensor_Conv2D() {
 	// Output:
 	// float32[1 1 2 2] on cpu mean 20 std 7.303 [12 16 24 28]
 
+}
+
+type kernel struct{ Weight *snug.Param }
+
+// A second gradient of weights is summed where the first one is, and float32 weights serve a
+// convolution in 16 bits.
+func TestConv2DHoldsItsWeightsOnce(t *testing.T) {
+	testdevice.CPU(t, "only its kernels can")
+	d, err := snug.Open(testdevice.Dry, snug.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	l := &kernel{snug.NewParam(snug.Const(1), 256, 256, 3, 3)}
+	if err := nn.Init(context.Background(), d, l, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer nn.Close(l)
+	const bytes = 256 * 256 * 9 * 4
+	one := snug.DefaultConv2D()
+	one.Padding = 1
+	for i, want := range []int64{bytes, 0} {
+		d.Memory().ResetPeak()
+		if err := d.Train(context.Background(), func(s *snug.Scope) error {
+			return snug.Zeros(s, snug.Float32, 1, 256, 2, 2).Conv2D(l.Weight, nil, one).Sum().Backward()
+		}, amp.Autocast(snug.BFloat16)); err != nil {
+			t.Fatal(err)
+		}
+		s := d.Memory().Stats()
+		if n := s.Peaks[memory.Casts]; n != 0 {
+			t.Errorf("casts of %d bytes", n)
+		}
+		if n := s.Peaks[memory.Flowing]; n < want || n >= want+bytes/2 {
+			t.Errorf("pass %d: flowing gradients of %d bytes, want %d", i, n, want)
+		}
+	}
 }

@@ -48,9 +48,8 @@ func (b begun) undo() {
 	}
 }
 
-// add puts g into the gradient; the first one becomes it, without a copy where g has its
-// storage for itself.
-func (p *Param) add(s *Scope, g *Tensor) error {
+// sum is the gradient, which s is about to add to, nil if there is none yet.
+func (p *Param) sum(s *Scope) (*Tensor, error) {
 	p.mu.Lock()
 	mine, taken, bad := p.adder == s, p.adder != nil, p.incomplete
 	if !taken && !bad {
@@ -59,15 +58,24 @@ func (p *Param) add(s *Scope, g *Tensor) error {
 	p.mu.Unlock()
 	if !mine {
 		if taken || bad {
-			return p.refuse(bad)
+			return nil, p.refuse(bad)
 		}
 		s.began = append(s.began, begun{p, p.grad == nil})
 	}
-	if p.grad != nil {
-		if err := cmp.Or(s.fetch(p.grad), p.settle()); err != nil {
-			return err
-		}
-		sum := &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad}
+	if p.grad == nil {
+		return nil, nil
+	}
+	return &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad}, cmp.Or(s.fetch(p.grad), p.settle())
+}
+
+// add puts g into the gradient; the first one becomes it, without a copy where g has its
+// storage for itself.
+func (p *Param) add(s *Scope, g *Tensor) error {
+	sum, err := p.sum(s)
+	if err != nil {
+		return err
+	}
+	if sum != nil {
 		s.kernel("add", nil, [3]uint64{}, []*Tensor{sum}, sum, g)
 		return nil
 	}

@@ -30,6 +30,7 @@ type Op struct {
 	Low bool
 
 	precision precision                           // what autocast does to the inputs
+	rounds    string                              // the kernel that may round the second input itself; see driver.Kernel.Wide
 	cost      func(in [][]int, out []int) float64 // multiplications; nil: it is no product
 }
 
@@ -272,7 +273,7 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 				return
 			}
 		}
-		if t.dtype != in[0].dtype && !k.Mixed {
+		if t.dtype != in[0].dtype && !k.Mixed && !(k.Wide && i == 1 && t.dtype == Float32) {
 			s.fail(s.now, fmt.Errorf("%w: %s and %s", ErrDType, in[0].dtype, t.dtype))
 			return
 		}
@@ -424,7 +425,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	if op.Low {
 		p = low
 	}
-	s.cast(p, ts)
+	s.cast(p, op.rounds, ts)
 	x := ts[0]
 	var y *Tensor
 	if s.err == nil {

@@ -96,6 +96,9 @@ type Kernel struct {
 	Strided bool
 	Mixed   bool // inputs may have other types than the first one
 	Scaled  bool // it multiplies its first input by Args.Scale
+	// Wide kernels of 16 bits take a second input of float32 for weights, which they round,
+	// and give weights' gradients of float32.
+	Wide bool
 }
 
 // table has a backend's kernels by name.

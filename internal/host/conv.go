@@ -6,21 +6,30 @@ import (
 )
 
 func init() {
-	convs(driver.Float32, conv[float32], convData[float32], convWeights[float32])
-	convs(driver.Float64, conv[float64], convData[float64], convWeights[float64])
-	convs(driver.BFloat16, conv[driver.B16], convData[driver.B16], convWeights[driver.B16])
-	convs(driver.Float16, conv[driver.F16], convData[driver.F16], convWeights[driver.F16])
+	convs[float32](driver.Float32)
+	convs[float64](driver.Float64)
+	convs[driver.B16](driver.BFloat16)
+	convs[driver.F16](driver.Float16)
 }
 
-func convs(t driver.DType, forward, data, weights func(*driver.Args)) {
-	pass := func(name string, pass kern.Pass, run func(*driver.Args), shape func(a *driver.Args) kern.Conv) {
-		driver.Register(name, t, backend, driver.Kernel{Run: run, Workspace: func(a *driver.Args) int64 {
-			return kern.ConvWorkspace(t, shape(a), pass, a.Threads)
+func convs[T kern.Elem](t driver.DType) {
+	pass := func(name string, pass kern.Pass, run func(*driver.Args), shape func(a *driver.Args) kern.Conv, weights func(a *driver.Args) *driver.Array) {
+		driver.Register(name, t, backend, driver.Kernel{Run: run, Wide: t.Half(), Workspace: func(a *driver.Args) int64 {
+			return kern.ConvMixedWorkspace(t, weights(a).Type, shape(a), pass, a.Threads)
 		}})
 	}
-	pass("conv", kern.Forward, forward, convOf)
-	pass("conv backward data", kern.BackwardData, data, convDataOf)
-	pass("conv backward weights", kern.BackwardWeights, weights, convWeightsOf)
+	second := func(a *driver.Args) *driver.Array { return &a.In[1] }
+	result := func(a *driver.Args) *driver.Array { return &a.Out[0] }
+	pass("conv", kern.Forward, conv[T], convOf, second)
+	pass("conv backward data", kern.BackwardData, convData[T], convDataOf, second)
+	pass("conv backward weights", kern.BackwardWeights, convWeights[T], convWeightsOf, result)
+	pass("conv backward weights add", kern.BackwardWeights, convWeightsAdd[T], convWeightsOf, result)
+}
+
+// wide reports whether weights are float32 beside 16 bits.
+func wide[T kern.Elem](weights *driver.Array) bool {
+	_, single := any(T(0)).(float32)
+	return weights.Type == driver.Float32 && !single
 }
 
 // convShape is that of a convolution from image to result. F: stride, padding, dilation,
@@ -38,21 +47,47 @@ func convOf(a *driver.Args) kern.Conv        { return convShape(a.F, &a.In[0], &
 func convDataOf(a *driver.Args) kern.Conv    { return convShape(a.F, &a.Out[0], &a.In[1]) }
 func convWeightsOf(a *driver.Args) kern.Conv { return convShape(a.F, &a.In[0], &a.Out[0]) }
 
-// conv: x, w and a bias that may be missing.
+// conv: x, w and a bias that may be missing. Beside x of 16 bits w may be float32, in all
+// passes.
 func conv[T kern.Elem](a *driver.Args) {
 	var bias []T
 	if len(a.In) == 3 {
 		bias = driver.Of[T](&a.In[2])
 	}
-	kern.ConvForward(a.Threads, convOf(a), driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), bias, driver.Of[T](&a.Out[0]), a.Work)
+	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	if wide[T](&a.In[1]) {
+		kern.ConvForward(a.Threads, convOf(a), x, driver.Of[float32](&a.In[1]), bias, y, a.Work)
+	} else {
+		kern.ConvForward(a.Threads, convOf(a), x, driver.Of[T](&a.In[1]), bias, y, a.Work)
+	}
 }
 
 // convData: dy, w.
 func convData[T kern.Elem](a *driver.Args) {
-	kern.ConvBackwardData(a.Threads, convDataOf(a), driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), driver.Of[T](&a.Out[0]), a.Work)
+	dy, dx := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
+	if wide[T](&a.In[1]) {
+		kern.ConvBackwardData(a.Threads, convDataOf(a), dy, driver.Of[float32](&a.In[1]), dx, a.Work)
+	} else {
+		kern.ConvBackwardData(a.Threads, convDataOf(a), dy, driver.Of[T](&a.In[1]), dx, a.Work)
+	}
 }
 
 // convWeights: x, dy.
 func convWeights[T kern.Elem](a *driver.Args) {
-	kern.ConvBackwardWeights(a.Threads, convWeightsOf(a), driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1]), driver.Of[T](&a.Out[0]), a.Work)
+	x, dy := driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1])
+	if wide[T](&a.Out[0]) {
+		kern.ConvBackwardWeights(a.Threads, convWeightsOf(a), x, dy, driver.Of[float32](&a.Out[0]), a.Work)
+	} else {
+		kern.ConvBackwardWeights(a.Threads, convWeightsOf(a), x, dy, driver.Of[T](&a.Out[0]), a.Work)
+	}
+}
+
+// convWeightsAdd: x, dy; adds to the output, which has no 16 bits.
+func convWeightsAdd[T kern.Elem](a *driver.Args) {
+	x, dy := driver.Of[T](&a.In[0]), driver.Of[T](&a.In[1])
+	if wide[T](&a.Out[0]) {
+		kern.ConvAddWeights(a.Threads, convWeightsOf(a), x, dy, driver.Of[float32](&a.Out[0]), a.Work)
+	} else {
+		kern.ConvAddWeights(a.Threads, convWeightsOf(a), x, dy, driver.Of[T](&a.Out[0]), a.Work)
+	}
 }

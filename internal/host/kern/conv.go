@@ -74,6 +74,11 @@ const (
 
 // ConvWorkspace is how many bytes of work a pass needs.
 func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
+	return ConvMixedWorkspace(t, t, cv, pass, threads)
+}
+
+// ConvMixedWorkspace is ConvWorkspace for weights, or their gradient, of a type of their own.
+func ConvMixedWorkspace(t, weights driver.DType, cv Conv, pass Pass, threads int) int64 {
 	var a arena
 	threads = cv.threads(threads)
 	half := t.Half()
@@ -85,7 +90,7 @@ func ConvWorkspace(t driver.DType, cv Conv, pass Pass, threads int) int64 {
 	case t != driver.Float32 && !half:
 		panic(fmt.Sprintf("kern: convolution of %v", t))
 	case pass == BackwardWeights && half:
-		newHalfWeights(cv, threads, &a)
+		newHalfWeights(cv, threads, weights.Half(), &a)
 	case pass == BackwardWeights:
 		newWeightPass[float32](cv, threads, true, &a)
 	case half:
@@ -102,9 +107,10 @@ type convPass[T floating] interface {
 	run(x, bias, y []T)
 }
 
-// A weightPass is a gradient of weights, which may be summed up in several parts.
+// A weightPass is a gradient of weights, which may be summed up in several parts, and added
+// to what is there.
 type weightPass[T floating] interface {
-	run(x, dy, dw []T, first, last bool)
+	run(x, dy, dw []T, first, last, add bool)
 }
 
 func newConvPass[T floating](cv Conv, pass Pass, threads int, a *arena) convPass[T] {
@@ -133,17 +139,18 @@ func newWeightPass[T floating](cv Conv, threads int, once bool, a *arena) weight
 	return newConvWeights[T](cv.pointwise(), threads, a)
 }
 
-// ConvForward computes y = x ∗ w + bias; bias may be nil.
-func ConvForward[T Elem](threads int, cv Conv, x, w, bias, y []T, work []byte) {
+// ConvForward computes y = x ∗ w + bias; bias may be nil. Where x has 16 bits, w may be
+// float32, and is rounded.
+func ConvForward[T, W Elem](threads int, cv Conv, x []T, w []W, bias, y []T, work []byte) {
 	runConv(threads, cv, Forward, x, w, bias, y, work)
 }
 
-// ConvBackwardData computes dx, the gradient of x.
-func ConvBackwardData[T Elem](threads int, cv Conv, dy, w, dx []T, work []byte) {
+// ConvBackwardData computes dx, the gradient of x. w is as for ConvForward.
+func ConvBackwardData[T, W Elem](threads int, cv Conv, dy []T, w []W, dx []T, work []byte) {
 	runConv(threads, cv, BackwardData, dy, w, nil, dx, work)
 }
 
-func runConv[T Elem](threads int, cv Conv, pass Pass, x, w, bias, y []T, work []byte) {
+func runConv[T, W Elem](threads int, cv Conv, pass Pass, x []T, w []W, bias, y []T, work []byte) {
 	a := newArena(work)
 	threads = cv.threads(threads)
 	switch x := any(x).(type) {
@@ -156,25 +163,35 @@ func runConv[T Elem](threads int, cv Conv, pass Pass, x, w, bias, y []T, work []
 		c.pack(threads, same[float64](w))
 		c.run(x, same[float64](bias), same[float64](y))
 	case []driver.B16:
-		runHalfConv(newHalfConv(cv, pass, threads, a), threads, x, same[driver.B16](w), same[driver.B16](bias), same[driver.B16](y))
+		runHalfConv(newHalfConv(cv, pass, threads, a), threads, x, widener[driver.B16](w), same[driver.B16](bias), same[driver.B16](y))
 	case []driver.F16:
-		runHalfConv(newHalfConv(cv, pass, threads, a), threads, x, same[driver.F16](w), same[driver.F16](bias), same[driver.F16](y))
+		runHalfConv(newHalfConv(cv, pass, threads, a), threads, x, widener[driver.F16](w), same[driver.F16](bias), same[driver.F16](y))
 	}
 }
 
-// ConvBackwardWeights computes dw, the gradient of w.
-func ConvBackwardWeights[T Elem](threads int, cv Conv, x, dy, dw []T, work []byte) {
+// ConvBackwardWeights computes dw, the gradient of w. Where x has 16 bits, dw may be float32.
+func ConvBackwardWeights[T, W Elem](threads int, cv Conv, x, dy []T, dw []W, work []byte) {
+	convWeightGradient(threads, cv, x, dy, dw, false, work)
+}
+
+// ConvAddWeights adds the gradient of w to dw, which has no 16 bits: with the same bits as if
+// it were computed apart.
+func ConvAddWeights[T, W Elem](threads int, cv Conv, x, dy []T, dw []W, work []byte) {
+	convWeightGradient(threads, cv, x, dy, dw, true, work)
+}
+
+func convWeightGradient[T, W Elem](threads int, cv Conv, x, dy []T, dw []W, add bool, work []byte) {
 	a := newArena(work)
 	threads = cv.threads(threads)
 	switch x := any(x).(type) {
 	case []float32:
-		newWeightPass[float32](cv, threads, true, a).run(x, same[float32](dy), same[float32](dw), true, true)
+		newWeightPass[float32](cv, threads, true, a).run(x, same[float32](dy), same[float32](dw), true, true, add)
 	case []float64:
-		newWeightPass[float64](cv, threads, true, a).run(x, same[float64](dy), same[float64](dw), true, true)
+		newWeightPass[float64](cv, threads, true, a).run(x, same[float64](dy), same[float64](dw), true, true, add)
 	case []driver.B16:
-		runHalfWeights(newHalfWeights(cv, threads, a), threads, x, same[driver.B16](dy), same[driver.B16](dw))
+		runHalfWeights(threads, cv, x, same[driver.B16](dy), dw, add, a)
 	case []driver.F16:
-		runHalfWeights(newHalfWeights(cv, threads, a), threads, x, same[driver.F16](dy), same[driver.F16](dw))
+		runHalfWeights(threads, cv, x, same[driver.F16](dy), dw, add, a)
 	}
 }
 

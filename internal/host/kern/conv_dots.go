@@ -23,7 +23,7 @@ func newConvDots[T floating](from *padding, to image, weights int, off []int32, 
 }
 
 // dotsPart is part for few output channels.
-func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T, first bool) {
+func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T, add bool) {
 	g, c0, c1, _, _ := c.task(i)
 	from, kernel, weights := c.from, convKernelsOf[T]().dots, (c1-c0)*c.taps
 	from.image.channels = c1 - c0
@@ -48,7 +48,7 @@ func (c *convWeights[T]) dotsPart(slot *weightSlot[T], i int, x, dy, dw []T, fir
 			for _, v := range sums[o*lanes+k*c.dots.vector:][:c.dots.vector] {
 				s += v
 			}
-			if !first {
+			if add {
 				s += d[k]
 			}
 			d[k] = s

@@ -97,7 +97,7 @@ func newPlaneWeights(cv Conv, threads int, a *arena) *planeGradient {
 	return c
 }
 
-func (c *planeGradient) run(x, dy, dw []float32, first, _ bool) {
+func (c *planeGradient) run(x, dy, dw []float32, first, _, add bool) {
 	k := convKernelsOf[float32]().planes
 	h, w, oh, ow, p, s := c.H, c.W, c.OH(), c.OW(), c.PH, c.SH
 	var next atomic.Int64
@@ -117,7 +117,7 @@ func (c *planeGradient) run(x, dy, dw []float32, first, _ bool) {
 				for _, v := range sums[16*j:][:16] {
 					sum += v
 				}
-				if !first {
+				if !first || add {
 					sum += d[j]
 				}
 				d[j] = sum

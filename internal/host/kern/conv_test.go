@@ -165,6 +165,13 @@ func testConv[T floating](t rapid.TB, dt driver.DType, cv Conv) {
 				t.Fatalf("%d threads: result %d differs from that of one", threads, i)
 			}
 		}
+		sum := slices.Clone(w)
+		ConvAddWeights(threads, cv, x, dy, sum, work(BackwardWeights))
+		for i, v := range got[3] {
+			if sum[i] != w[i]+v {
+				t.Fatalf("%d threads: %v is added to element %d, %v, as %v", threads, v, i, w[i], sum[i])
+			}
+		}
 		check(t, "forward", convWinograd[T](cv, Forward), got[0], y.v, y.m)
 		check(t, "data gradient", convWinograd[T](cv, BackwardData), got[2], dx.v, dx.m)
 		check(t, "weight gradient", convWinograd[T](cv, BackwardWeights), got[3], dw.v, dw.m)
@@ -242,6 +249,10 @@ func testConvHalf[T driver.B16 | driver.F16](t *testing.T, dt driver.DType, cv C
 	w, w32 := halves(nw)
 	dy, dy32 := halves(ny)
 	bias, bias32 := halves(cv.O)
+	near := slices.Clone(w32)
+	for i := range near {
+		near[i] *= 1 + 1.0/(1<<14)
+	}
 	y, dx, dw := make([]float32, ny), make([]float32, nx), make([]float32, nw)
 	ConvForward(2, cv, x32, w32, bias32, y, make([]byte, ConvWorkspace(driver.Float32, cv, Forward, 2)))
 	ConvBackwardData(2, cv, dy32, w32, dx, make([]byte, ConvWorkspace(driver.Float32, cv, BackwardData, 2)))
@@ -254,6 +265,22 @@ func testConvHalf[T driver.B16 | driver.F16](t *testing.T, dt driver.DType, cv C
 		ConvBackwardWeights(threads, cv, x, dy, got[2], make([]byte, ConvWorkspace(dt, cv, BackwardWeights, threads)))
 		if first[0] == nil {
 			first = got
+		}
+		mixed := func(p Pass) []byte { return make([]byte, ConvMixedWorkspace(dt, driver.Float32, cv, p, threads)) }
+		rounded := [2][]T{make([]T, ny), make([]T, nx)} // of weights that are near the same
+		ConvForward(threads, cv, x, near, bias, rounded[0], mixed(Forward))
+		ConvBackwardData(threads, cv, dy, near, rounded[1], mixed(BackwardData))
+		if !slices.Equal(rounded[0], got[0]) || !slices.Equal(rounded[1], got[1]) {
+			t.Fatalf("%v, %d threads: float32 weights are not rounded", dt, threads)
+		}
+		exact := make([]float32, nw)
+		ConvBackwardWeights(threads, cv, x, dy, exact, mixed(BackwardWeights))
+		sum := slices.Clone(near)
+		ConvAddWeights(threads, cv, x, dy, sum, mixed(BackwardWeights))
+		for i, v := range exact {
+			if narrow(v) != got[2][i] || !(math.Abs(float64(near[i]+v-sum[i])) <= 1e-4) {
+				t.Fatalf("%v, %d threads: element %d of a gradient is %v, %v in float32, and %v added to %v", dt, threads, i, got[2][i], v, sum[i], near[i])
+			}
 		}
 		for i, want := range [][]float32{y, dx, dw} {
 			if !slices.Equal(got[i], first[i]) {

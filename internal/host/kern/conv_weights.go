@@ -33,7 +33,7 @@ type convWeights[T floating] struct {
 	dots           *convDots // where output channels are few
 }
 
-type weightSlot[T floating] struct{ image, block []T }
+type weightSlot[T floating] struct{ image, block, rows []T }
 
 func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] {
 	swapped := cv.alone() && cv.G == 1 && cv.C < cv.O && cv.C > fewChannels
@@ -78,7 +78,7 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 		c.sums = take[T](a, c.groups*c.panels*c.width*c.channels*c.taps)
 	}
 	for range min(threads, c.tasks()) {
-		s := weightSlot[T]{block: take[T](a, block)}
+		s := weightSlot[T]{block: take[T](a, block), rows: take[T](a, c.width*untwisted)}
 		if !c.direct {
 			s.image = take[T](a, c.from.len())
 		}
@@ -100,7 +100,7 @@ func (c *convWeights[T]) task(i int) (g, c0, c1, p0, p1 int) {
 		out * c.panels / c.outParts, (out + 1) * c.panels / c.outParts
 }
 
-func (c *convWeights[T]) run(x, dy, dw []T, first, last bool) {
+func (c *convWeights[T]) run(x, dy, dw []T, first, last, add bool) {
 	if c.swapped {
 		x, dy = dy, x
 	}
@@ -111,15 +111,15 @@ func (c *convWeights[T]) run(x, dy, dw []T, first, last bool) {
 		}
 		for i := int(next.Add(1)) - 1; i < c.tasks(); i = int(next.Add(1)) - 1 {
 			if c.dots != nil {
-				c.dotsPart(&c.slots[slot], i, x, dy, dw, first)
+				c.dotsPart(&c.slots[slot], i, x, dy, dw, !first || add)
 			} else {
-				c.part(&c.slots[slot], i, x, dy, dw, first, last)
+				c.part(&c.slots[slot], i, x, dy, dw, first, last, add)
 			}
 		}
 	})
 }
 
-func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, last bool) {
+func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, last, add bool) {
 	g, c0, c1, p0, p1 := c.task(i)
 	from, kernels := c.from, convKernelsOf[T]()
 	weights, most := (c1-c0)*c.taps, kernels.taps[c.vectors]
@@ -170,13 +170,21 @@ func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, 
 		sums := c.panelSums(g, p, c0, c1)
 		o, row := g*c.to.channels+p*c.width, c.channels*c.taps
 		rows := min(c.width, c.to.channels-p*c.width)
-		if c.swapped {
+		switch {
+		case c.swapped:
 			for i := range weights {
-				copy(dw[(c0+i)*c.to.channels+p*c.width:][:rows], sums[i*c.width:])
+				d, s := dw[(c0+i)*c.to.channels+p*c.width:][:rows], sums[i*c.width:]
+				if add {
+					addTo(d, s)
+				} else {
+					copy(d, s)
+				}
 			}
-			continue
+		case add:
+			untwistAdd(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights, slot.rows)
+		default:
+			untwist(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights)
 		}
-		untwist(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights)
 	}
 }
 
@@ -216,6 +224,31 @@ func untwist[T floating](dst, src []T, rows, width, distance, n int) {
 		for r := range rows {
 			dst[r*distance+i] = src[i*width+r]
 		}
+	}
+}
+
+const untwisted = 128 // weights of a row at a time, where they are added
+
+// untwistAdd adds to dst what untwist would make of it. rows has room for some of each row.
+func untwistAdd[T floating](dst, src []T, n, width, distance, weights int, rows []T) {
+	for i := 0; i < weights; i += untwisted {
+		m := min(untwisted, weights-i)
+		untwist(rows, src[i*width:], n, width, untwisted, m)
+		for r := range n {
+			addTo(dst[r*distance+i:][:m], rows[r*untwisted:])
+		}
+	}
+}
+
+// addTo is dst += src; src is as long.
+func addTo[T floating](dst, src []T) {
+	src = src[:len(dst)]
+	if dst, ok := any(dst).([]float32); ok {
+		AddRow(dst, dst, same[float32](src))
+		return
+	}
+	for i, v := range src {
+		dst[i] += v
 	}
 }
 

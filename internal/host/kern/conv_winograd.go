@@ -110,9 +110,12 @@ type winoConv struct {
 	out     int  // channels of a group of the result
 	flipped bool // weights are those of the data gradient
 	panels  int
-	most    int       // panels whose weights are transformed at a time
-	width   int       // channels of these
-	w       []float32 // all weights, as they are
+	most    int                           // panels whose weights are transformed at a time
+	width   int                           // channels of these
+	w       []float32                     // all weights, as they are
+	load    func(dst []float32, from int) // or what gives some of them
+	loaded  [][]float32                   // for each thread, a panel's
+	ready   bool                          // all are transformed
 	threads int
 	packed  []float32 // for each group, frequency, panel of channels, and channel of the source: one weight a channel
 	off     []int32
@@ -173,26 +176,58 @@ func (c *winoConv) weights(g, f, r int) []float32 {
 
 func (c *winoConv) pack(threads int, w []float32) { c.threads, c.w = threads, w }
 
+// loads takes the room that weights need which load gives.
+func (c *winoConv) loads(threads int, a *arena) {
+	rows := (c.out + c.panels - 1) / c.panels
+	for range min(threads, c.groups*c.most) {
+		c.loaded = append(c.loaded, take[float32](a, rows*c.channels*9))
+	}
+}
+
 // transformWeights of panels p0 to p1.
 func (c *winoConv) transformWeights(p0, p1 int) {
-	k := convKernelsOf[float32]().wino
-	first, _ := c.panel(p0)
-	par.For(c.threads, c.groups*(p1-p0), func(i int) {
-		g, p := i/(p1-p0), p0+i%(p1-p0)
-		r0, r1 := c.panel(p)
-		to := c.weights(g, 0, r0-first)
-		if c.flipped {
-			k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9+8:], 9, c.out*9, -1, to, r1-r0, c.width*c.channels)
-		} else {
-			k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, 1, to, r1-r0, c.width*c.channels)
+	if c.load == nil {
+		par.For(c.threads, c.groups*(p1-p0), func(i int) { c.transformPanel(nil, p0, i/(p1-p0), p0+i%(p1-p0)) })
+		return
+	}
+	var next atomic.Int64
+	par.For(len(c.loaded), len(c.loaded), func(slot int) {
+		for i := int(next.Add(1)) - 1; i < c.groups*(p1-p0); i = int(next.Add(1)) - 1 {
+			c.transformPanel(c.loaded[slot], p0, i/(p1-p0), p0+i%(p1-p0))
 		}
 	})
+}
+
+// transformPanel is for the p-th panel of a group, of those from p0 on. Weights are loaded
+// into buf.
+func (c *winoConv) transformPanel(buf []float32, p0, g, p int) {
+	k := convKernelsOf[float32]().wino
+	first, _ := c.panel(p0)
+	r0, r1 := c.panel(p)
+	to, rows := c.weights(g, 0, r0-first), r1-r0
+	switch {
+	case c.flipped && c.load != nil:
+		for i := range c.channels {
+			c.load(buf[i*rows*9:][:rows*9], ((g*c.channels+i)*c.out+r0)*9)
+		}
+		k.weights(c.channels, buf[8:], 9, rows*9, -1, to, rows, c.width*c.channels)
+	case c.flipped:
+		k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9+8:], 9, c.out*9, -1, to, rows, c.width*c.channels)
+	case c.load != nil:
+		c.load(buf[:rows*c.channels*9], (g*c.out+r0)*c.channels*9)
+		k.weights(c.channels, buf, c.channels*9, 9, 1, to, rows, c.width*c.channels)
+	default:
+		k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, 1, to, rows, c.width*c.channels)
+	}
 }
 
 func (c *winoConv) run(x, bias, y []float32) {
 	for p0 := 0; p0 < c.panels; p0 += c.most {
 		p1 := min(p0+c.most, c.panels)
-		c.transformWeights(p0, p1)
+		if !c.ready {
+			c.transformWeights(p0, p1)
+		}
+		c.ready = c.most >= c.panels
 		var next atomic.Int64
 		par.For(len(c.slots), len(c.slots), func(slot int) {
 			for i := int(next.Add(1)) - 1; i < c.blocks*c.groups*c.parts; i = int(next.Add(1)) - 1 {

@@ -22,7 +22,7 @@ type winoWeights struct {
 }
 
 // A winoWeightSlot has a block's transformed pixels and gradients, and two lines of gradients of which these are made.
-type winoWeightSlot struct{ values, gradients, lines []float32 }
+type winoWeightSlot struct{ values, gradients, lines, rows []float32 }
 
 // newWinoWeights is for one run or, if once is false, for several that add up.
 func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
@@ -48,12 +48,12 @@ func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
 	c.gradients = c.lines*c.tw*c.width + 16
 	for range min(threads, c.groups*c.inParts*c.outParts) {
 		c.slots = append(c.slots, winoWeightSlot{take[float32](a, c.values(c.most)),
-			take[float32](a, frequencies*c.gradients), take[float32](a, 4*c.tw*c.width)})
+			take[float32](a, frequencies*c.gradients), take[float32](a, 4*c.tw*c.width), take[float32](a, c.width*untwisted)})
 	}
 	return c
 }
 
-func (c *winoWeights) run(x, dy, dw []float32, first, last bool) {
+func (c *winoWeights) run(x, dy, dw []float32, first, last, add bool) {
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		for i := int(next.Add(1)) - 1; i < c.groups*c.inParts*c.outParts; i = int(next.Add(1)) - 1 {
@@ -61,7 +61,7 @@ func (c *winoWeights) run(x, dy, dw []float32, first, last bool) {
 			c0, c1 := in*c.channels/c.inParts, (in+1)*c.channels/c.inParts
 			end := (out + 1) * c.panels / c.outParts
 			for p := out * c.panels / c.outParts; p < end; p += c.together {
-				c.part(&c.slots[slot], g, out, c0, c1, p, min(p+c.together, end), x, dy, dw, first, last)
+				c.part(&c.slots[slot], g, out, c0, c1, p, min(p+c.together, end), x, dy, dw, first, last, add)
 			}
 		}
 	})
@@ -73,7 +73,7 @@ func (c *winoWeights) panelSums(g, part, p, f, c0 int) []float32 {
 }
 
 // part is channels c0 to c1 of the image and panels p0 to p1 of a part of the result's.
-func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x, dy, dw []float32, first, last bool) {
+func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x, dy, dw []float32, first, last, add bool) {
 	kernels, channels := convKernelsOf[float32](), c1-c0
 	for p := p0; p < p1 && first; p++ {
 		for f := range frequencies {
@@ -106,7 +106,11 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x,
 			for v := 0; v < c.width; v += 16 {
 				kernels.wino.weightsBack(n, c.panelSums(g, part, p-p0, 0, k)[v:], c.width, c.channels*c.width, slot.gradients[v:])
 			}
-			untwist(dw[o*row+k*9:], slot.gradients, rows, c.width, row, 9*n)
+			if add {
+				untwistAdd(dw[o*row+k*9:], slot.gradients, rows, c.width, row, 9*n, slot.rows)
+			} else {
+				untwist(dw[o*row+k*9:], slot.gradients, rows, c.width, row, 9*n)
+			}
 		}
 	}
 }
