@@ -36,7 +36,10 @@ func BenchmarkMemory(b *testing.B) {
 	flat := func(a driver.Array) driver.Array { return as(a, a.Len()) }
 	rows := func(a driver.Array) driver.Array { return as(a, 16384, 1024) }
 	wide, channels := floats(1024), floats(64)
-	positive := small(driver.Float32, x.Len())
+	positive := floats(x.Len())
+	for i, v := range driver.Of[float32](&positive) {
+		driver.Of[float32](&positive)[i] = v * v
+	}
 	maxima, where := floats(64, 64, 32, 32), small(driver.Uint8, 64, 64, 32, 32)
 	window := []float64{3, 2, 1}
 	classes := []float64{1024, 1}
