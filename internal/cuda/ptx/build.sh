@@ -13,11 +13,9 @@ fi
 
 # The compiler states the newest version of PTX that it knows, and a driver refuses those
 # newer than itself. The instructions need less: 6.0 is the version of CUDA 9.0. Names of
-# anonymous things have numbers of the process in them, which go. The compiler's choices
-# follow addresses, so these are not to be random.
-fixed=$(setarch -R true 2>/dev/null && echo setarch -R) || true
+# anonymous things have numbers of the process in them, which go.
 compile() {
-  $fixed nvcc -ptx -arch=compute_60 -O3 -fmad=false -std=c++17 "$1.cu" -o "$out/$1.ptx"
+  nvcc -ptx -arch=compute_60 -O3 -fmad=false -std=c++17 "$1.cu" -o "$out/$1.ptx"
   sed -i -E -e '/^\/\//d' -e '/^$/d' -e 's/^\.version .*/.version 6.0/' \
     -e 's/_cu_[0-9a-f]{8}(_[0-9]+)?/_cu/g' -e 's/[0-9]*_(INTERNAL|GLOBAL__N)__?[0-9a-f]{8}_/_\1_/g' "$out/$1.ptx"
   gzip -9nf "$out/$1.ptx"
