@@ -37,14 +37,18 @@ func (p *Plan) Option() snug.Option { return p.option }
 
 // savers come in where not one sample fits without: each costs more time than the one
 // before it, and none changes a bit of the results.
-var savers = []struct {
+func savers(budgetBytes int64) []saver {
+	return []saver{
+		{"", snug.Option{}},
+		{"checkpoint, a quarter of the budget kept", snug.Options(checkpoint.Every(1), checkpoint.Budget(budgetBytes/4))},
+		{"checkpoint", checkpoint.Every(1)},
+		{"checkpoint, offload", snug.Options(checkpoint.Every(1), offload.Activations(offload.Default()))},
+	}
+}
+
+type saver struct {
 	name   string
 	option snug.Option
-}{
-	{"", snug.Option{}},
-	{"checkpoint, products kept", snug.Options(checkpoint.Every(1), checkpoint.Products())},
-	{"checkpoint", checkpoint.Every(1)},
-	{"checkpoint, offload", snug.Options(checkpoint.Every(1), offload.Activations(offload.Default()))},
 }
 
 // Fit is the largest micro-batch whose step keeps what the device reserves, for whatever,
@@ -70,7 +74,7 @@ func Fit(ctx context.Context, d *snug.Device, budgetBytes int64, j Job) (*Plan, 
 	d.Memory().SetLimit(min(limit, budgetBytes))
 	p := &Plan{}
 	var without error
-	for _, saver := range savers {
+	for _, saver := range savers(budgetBytes) {
 		with := j
 		with.Options = append(slices.Clone(j.Options), saver.option)
 		p.option = saver.option

@@ -42,7 +42,7 @@ func TestFitWithSavers(t *testing.T) {
 			micro  int
 		}{
 			{100 << 20, "", 1},
-			{60 << 20, "checkpoint, products kept", 2},
+			{60 << 20, "checkpoint, a quarter of the budget kept", 2},
 			{16 << 20, "checkpoint, offload", 2},
 		} {
 			p, err := plan.Fit(t.Context(), d, c.budget, plan.Job{Optimizer: o, Batch: 2, Loss: m.loss})
