@@ -8,13 +8,19 @@ import (
 // typed is the array's memory as T, if that is its type.
 func typed[T number](a *driver.Array) ([]T, bool) {
 	var z T
+	var is driver.DType
 	switch any(z).(type) {
 	case float32:
-		return any(driver.Of[float32](a)).([]T), a.Type == driver.Float32
+		is = driver.Float32
 	case float64:
-		return any(driver.Of[float64](a)).([]T), a.Type == driver.Float64
+		is = driver.Float64
+	default:
+		is = driver.Int64
 	}
-	return any(driver.Of[int64](a)).([]T), a.Type == driver.Int64
+	if a.Type != is {
+		return nil, false
+	}
+	return driver.Of[T](a), true
 }
 
 // load reads runs of an array of any type as T; store writes them, rounding to the
