@@ -122,6 +122,22 @@ func TestMoving(t *testing.T) {
 	}
 }
 
+// A block may begin between addresses without memory, to end in what is free behind them.
+func TestFitBeforeFree(t *testing.T) {
+	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 64 * mib, Growable: true})
+	a, b := alloc(t, p, 6*mib), alloc(t, p, 4*mib)
+	alloc(t, p, 2*mib)
+	p.Free(a)
+	p.EmptyCache()
+	p.Free(b)
+	if _, err := p.Alloc(memory.Request{Bytes: 5 * mib, Category: memory.Workspace}); err != nil {
+		t.Fatal(err)
+	}
+	if _, offset, _ := place(t, p); offset != 4*mib || p.Stats().Reserved != 8*mib {
+		t.Errorf("at %d, reserved %d", offset, p.Stats().Reserved)
+	}
+}
+
 // Granules count whole, and the last one within the limit is to be had.
 func TestGrowableLimit(t *testing.T) {
 	p := memory.New(dry.Source{}, memory.Config{LimitBytes: 8*mib + 512, Growable: true})

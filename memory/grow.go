@@ -21,6 +21,7 @@ const maxRange = 1 << 40 // addresses of one segment
 // that takes least, and takes this chunk out of the lists.
 func (p *Pool) extend(size int64, in *class) (*chunk, error) {
 	var at *chunk
+	var skip int64 // of its addresses, so that the block ends with what is free behind them
 	least := p.limit - p.stats.Reserved
 	for _, s := range p.segs {
 		if s.class != in {
@@ -28,9 +29,17 @@ func (p *Pool) extend(size int64, in *class) (*chunk, error) {
 		}
 		for c := s.first; c != nil; c = c.next {
 			if need := p.missing(c, size); need > 0 && (need < least || at == nil && need == least) {
-				at, least = c, need
+				at, least, skip = c, need, 0
+			}
+			if n := c.next; c.state == Empty && n != nil && n.state == Free && n.size < size {
+				if need := roundUp(size-n.size, p.granule); need < min(least, c.size) {
+					at, least, skip = c, need, c.size-need
+				}
 			}
 		}
+	}
+	if skip > 0 {
+		at = p.cut(at, skip)
 	}
 	if at != nil {
 		return p.commit(at, size)
@@ -103,7 +112,7 @@ func (p *Pool) move(s *segment, off, n, start, end int64) int64 {
 		for _, c := range l.free[l.index(max(p.granule, n/16), 0, 0):] {
 			from, to := p.granules(c)
 			to = min(to, from+n)
-			if from >= to || c.seg == s && c.off <= end && c.off+c.size >= start {
+			if from >= to || c.seg == s && c.off < end && c.off+c.size >= start {
 				continue
 			}
 			if p.mover.Move(s.part(off, to-from), c.seg.part(from, to-from)) != nil {
