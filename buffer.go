@@ -61,12 +61,12 @@ func (s *Scope) assignedTo(p *Param) *Tensor {
 	return nil
 }
 
-func (p *Param) replace(st *storage) {
+func (p *Param) replace(st *storage, at *site) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.st.release()
 	st.id, st.fixed = 0, true
-	st.at = p.dev.here("assign", p)
+	st.at = at
 	st.mem.SetCategory(p.cat)
 	st.mem.SetOwner(st.at)
 	p.st = st
@@ -109,7 +109,7 @@ func (m *Mark) Restore() {
 	}
 	for _, b := range m.bufs {
 		if b.p.dev != nil { // it has not been closed since
-			b.p.replace(b.st.hold())
+			b.p.replace(b.st.hold(), b.p.dev.here("assign", b.p))
 		}
 	}
 	m.Release()

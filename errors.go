@@ -65,6 +65,13 @@ func (s *Scope) site(op string) *site {
 	return w
 }
 
+// siteOf is the place of what happens to p itself.
+func (s *Scope) siteOf(op string, p *Param) *site {
+	w := s.site(op)
+	w.layer, w.last = nil, p
+	return w
+}
+
 // here is the place of a call that belongs to no scope.
 func (d *Device) here(op string, p *Param) *site {
 	return &site{dev: d, op: op, pc: caller(), last: p}

@@ -23,7 +23,7 @@ func (p *Param) Grad(s *Scope) *Tensor {
 		s.fail(s.now, err)
 		return s.blank(p.dtype, p.shape)
 	}
-	return s.own(&Tensor{dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad})
+	return s.own(&Tensor{dtype: p.dtype, shape: p.shape, strides: p.strides, st: p.grad})
 }
 
 // HasGrad reports whether a backward pass has reached p since the last Step or Zero.
@@ -65,7 +65,7 @@ func (p *Param) sum(s *Scope) (*Tensor, error) {
 	if p.grad == nil {
 		return nil, nil
 	}
-	return &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: driver.RowMajor(p.shape), st: p.grad}, cmp.Or(s.fetch(p.grad), p.settle())
+	return &Tensor{s: s, dtype: p.dtype, shape: p.shape, strides: p.strides, st: p.grad}, cmp.Or(s.fetch(p.grad), p.settle())
 }
 
 // add puts g into the gradient; the first one becomes it, without a copy where g has its
@@ -89,7 +89,7 @@ func (p *Param) add(s *Scope, g *Tensor) error {
 	}
 	p.grad = s.take(g).st
 	p.grad.id, p.grad.grad = 0, true
-	p.grad.at = s.dev.here("gradient", p)
+	p.grad.at = s.siteOf("gradient", p)
 	p.grad.mem.SetCategory(memory.Gradients)
 	p.grad.mem.SetOwner(p.grad.at)
 	return nil

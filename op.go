@@ -147,7 +147,9 @@ func (s *Scope) restore(e *entry, v save) *Tensor {
 		again := s.entries.new()
 		*again = *v.from
 		again.saved = v.needs
-		c := &s.push(s.frame.mode).call
+		f := s.push(s.frame.mode)
+		f.inner = true
+		c := &f.call
 		c.s, c.e = s, again
 		t := again.op.Remake(c)
 		s.pop(t) // what it was made of, again perhaps, is freed
@@ -416,7 +418,7 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	m := s.frame.mode
 	m.record = false
 	f := s.push(m)
-	f.op = true
+	f.op, f.inner = true, true
 	c := &f.call
 	c.s, c.e, c.record, c.out = s, e, record, shape
 	ts := append(f.in[:0], given...) // where Forward may have them
@@ -450,6 +452,8 @@ func Apply(op *Op, in ...Operand) *Tensor {
 		if y = x; y.st != nil {
 			y.seen = y.st.version
 		}
+	default:
+		y = s.shown(y)
 	}
 	if !record || op.Backward == nil || !y.dtype.Float() {
 		e.drop()

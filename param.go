@@ -15,10 +15,11 @@ import (
 // Param is a value that outlives scopes, with its gradient; or a buffer, without one.
 // nn.Init places it on a device, nn.Close frees it.
 type Param struct {
-	init   Init
-	shape  []int
-	dtype  DType
-	buffer bool
+	init    Init
+	shape   []int
+	strides []int
+	dtype   DType
+	buffer  bool
 
 	mu         sync.Mutex
 	name       string
@@ -46,7 +47,7 @@ func newParam(init Init, shape []int, buffer bool) *Param {
 	if err := checkShape(shape); err != nil {
 		panic("snug: " + err.Error())
 	}
-	return &Param{init: init, shape: slices.Clone(shape), buffer: buffer}
+	return &Param{init: init, shape: slices.Clone(shape), strides: driver.RowMajor(shape), buffer: buffer}
 }
 
 // Name is the path in the model that nn.Init was given: "layer1.0.conv1.weight".
@@ -151,7 +152,7 @@ func (p *Param) draw(a *driver.Array, first int, r *Rand) {
 }
 
 func (p *Param) array(st *storage) driver.Array {
-	a := driver.Array{Type: p.dtype, Shape: p.shape, Strides: driver.RowMajor(p.shape)}
+	a := driver.Array{Type: p.dtype, Shape: p.shape, Strides: p.strides}
 	switch {
 	case !p.dev.values:
 	case st.absent():

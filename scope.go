@@ -71,6 +71,7 @@ type frame struct {
 	made  []*held
 	watch *watch     // of a recomputed block: what it reads from outside
 	op    bool       // of an operation, whose own operations do not count
+	inner bool       // of that, its backward or its recipe: nobody else sees what is made
 	call  Call       // that operation's, or backward's
 	in    [6]*Tensor // what that is given and, backward, returns
 }
@@ -205,7 +206,7 @@ func (s *Scope) close() {
 			for _, m := range s.marks {
 				m.before(a.p)
 			}
-			a.p.replace(a.t.st)
+			a.p.replace(a.t.st, s.siteOf("assign", a.p))
 		} else {
 			a.t.st.release()
 		}

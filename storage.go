@@ -76,13 +76,16 @@ func (st *storage) leaveHost() {
 // held is a frame's share in a storage. It does not keep the tensor alive, so that
 // garbage in it can be told.
 type held struct {
-	t     weak.Pointer[Tensor] // of one that a rescue would free
+	t     weak.Pointer[Tensor] // of a large one, but what only an operation sees
 	st    *storage
 	frame *frame // nil: no frame's any more
 	bytes int64  // that the tensor addresses
 	at    *site
 	keep  bool // Backward leaves it to its frame
 }
+
+// large reports whether a rescue may free it.
+func (h *held) large() bool { return h.t != weak.Pointer[Tensor]{} }
 
 func (h *held) drop() {
 	if h == nil || h.frame == nil {
@@ -140,7 +143,7 @@ func (s *Scope) rescue() (bytes int64) {
 	runtime.GC()
 	for f := s.frame; f != nil; f = f.up {
 		for _, h := range f.made {
-			if h.frame == f && h.st.bytes >= rescueBytes && h.t.Value() == nil {
+			if h.frame == f && h.large() && h.t.Value() == nil {
 				was := h.st.mem != nil
 				if h.drop(); was && h.st.mem == nil {
 					bytes += h.st.bytes
@@ -174,7 +177,7 @@ func (s *Scope) hold(t *Tensor, h *held) *Tensor {
 	st := t.st.hold()
 	t.s, t.seen, t.h = s, st.version, h
 	h.st, h.frame, h.bytes, h.at = st, s.frame, int64(numel(t.shape))*int64(t.dtype.Size()), s.now
-	if st.bytes >= rescueBytes {
+	if st.bytes >= rescueBytes && !s.frame.inner {
 		h.t = weak.Make(t)
 	}
 	if !st.fixed {
@@ -197,10 +200,22 @@ func (s *Scope) take(t *Tensor) *Tensor {
 // handle is a new one to a storage of so many bytes. A rescue can tell whether anything
 // refers to a large one: that is not part of a slab.
 func (s *Scope) handle(bytes int64) *Tensor {
-	if bytes >= rescueBytes {
+	if bytes >= rescueBytes && !s.frame.inner {
 		return new(Tensor)
 	}
 	return s.tensors.new()
+}
+
+// shown is t, which an operation has made, where others see it: a large one by a handle of
+// its own.
+func (s *Scope) shown(t *Tensor) *Tensor {
+	if s.frame.inner || t.h == nil || t.h.frame != s.frame || t.st.bytes < rescueBytes {
+		return t
+	}
+	own := new(Tensor)
+	*own = *t
+	own.h.t = weak.Make(own)
+	return own
 }
 
 // alias is a handle to the same elements that no frame holds.

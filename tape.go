@@ -231,7 +231,9 @@ func (s *Scope) walk(mark int, b *backward) {
 func (s *Scope) back(e *entry, b *backward) {
 	outer := s.walking
 	s.walking, s.now = e, e.site
-	c := &s.push(mode{train: e.train}).call
+	f := s.push(mode{train: e.train})
+	f.inner = true
+	c := &f.call
 	c.s, c.e = s, e
 	guests := len(s.guests)
 	s.fail(e.site, s.prefetch())

@@ -34,6 +34,7 @@ func Updates(us []Update) error {
 	}
 	return together(ps, func() error {
 		as, room := make([]driver.Args, len(us)), make([]driver.Array, 0, arrays)
+		writers, pc := make([]site, len(us)), caller()
 		var all groups
 		for i, u := range us {
 			p, a, first := u.Param, &as[i], len(room)
@@ -41,7 +42,8 @@ func Updates(us []Update) error {
 				p.updater.torn = true
 			}
 			p.st.version++
-			p.st.writer = p.dev.here(u.Kernel, p)
+			writers[i] = site{dev: p.dev, op: u.Kernel, pc: pc, last: p}
+			p.st.writer = &writers[i]
 			room = append(room, p.array(p.grad), p.array(p.st))
 			for _, q := range u.States {
 				room = append(room, q.array(q.st))
@@ -223,8 +225,12 @@ func together(ps []*Param, fn func() error) error {
 	}
 	for _, p := range ps {
 		p.mu.Lock()
-		defer p.mu.Unlock()
 	}
+	defer func() {
+		for _, p := range ps {
+			p.mu.Unlock()
+		}
+	}()
 	if len(ps) > 1 {
 		locking.Unlock()
 	}

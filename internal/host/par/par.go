@@ -29,7 +29,8 @@ func For(threads, n int, fn func(i int)) {
 		}
 		return
 	}
-	j := &job{fn: fn, n: int64(n)}
+	j := newJob()
+	j.fn, j.n = fn, int64(n)
 	j.done.Add(1)
 	ws := workers(threads - 1)
 	asked := 0
@@ -66,6 +67,21 @@ func Range(threads, n, grain int, fn func(lo, hi int)) {
 	default:
 		For(threads, (n+grain-1)/grain, func(i int) { fn(i*grain, min((i+1)*grain, n)) })
 	}
+}
+
+// jobs are to be handed out, many from one allocation of Go's. None is used twice: a worker may look at one for longer
+// than its loop takes.
+var jobs = sync.Pool{New: func() any { return new([]job) }}
+
+func newJob() *job {
+	s := jobs.Get().(*[]job)
+	defer jobs.Put(s)
+	if len(*s) == 0 {
+		*s = make([]job, 32)
+	}
+	j := &(*s)[0]
+	*s = (*s)[1:]
+	return j
 }
 
 // A job is one loop.
