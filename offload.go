@@ -20,7 +20,11 @@ type offloading struct {
 // there. Up to aheadBytes of the device are for copies under way. For package offload.
 func OffloadSaved(minBytes, aheadBytes int64, dir string) Option {
 	o := &offloading{minBytes, aheadBytes, dir}
-	return Option{kind: "offload", set: func(m *mode) { m.offload = o }}
+	option := Option{kind: "offload", set: func(m *mode) { m.offload = o }}
+	if min(minBytes, aheadBytes) < 0 {
+		option.err = fmt.Errorf("offload of storages from %d bytes on, %d bytes ahead: 0 or more wanted", minBytes, aheadBytes)
+	}
+	return option
 }
 
 // traffic is what a scope moves between the device and the host. Copies run beside the

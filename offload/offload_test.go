@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -51,6 +52,11 @@ func TestActivations(t *testing.T) {
 		grad, device, host, err := run(t.Context(), o...)
 		if err != nil || !slices.Equal(grad, plain) || device >= most || host == 0 {
 			t.Error(name, err, device, most, host)
+		}
+	}
+	for _, c := range []offload.Config{{MinBytes: -1}, {AheadBytes: -1}} {
+		if _, _, _, err := run(t.Context(), offload.Activations(c)); err == nil || !strings.Contains(err.Error(), "-1 bytes") {
+			t.Error(c, err)
 		}
 	}
 	if grad, device, host, err := run(t.Context(), offload.Activations(offload.Default())); err != nil || !slices.Equal(grad, plain) || device != most || host != 0 {
