@@ -33,12 +33,12 @@ type Block struct{ at *chunk } // nil once freed
 
 // use is what a chunk is used for.
 type use struct {
-	guarded
 	requested, used int64
 	category        Category
 	owner           Owner
 	pinnedBy        func() string
-	queues          []int // beside its own, that may still use it
+	queues          []int  // beside its own, that may still use it
+	mem             []byte // apart from the segment, which keeps the block's place; in debug builds
 }
 
 // Bytes is the block's memory, as long as was requested; nil over a dry source, once
@@ -47,7 +47,10 @@ func (b *Block) Bytes() []byte {
 	if b.at == nil {
 		return nil
 	}
-	return b.at.bytes()
+	if b.at.mem != nil {
+		return b.at.mem
+	}
+	return b.at.seg.part(b.at.off, b.at.requested)
 }
 
 // UsedOn says that queue reads or writes the block: freed, it waits for that.

@@ -9,9 +9,6 @@ type Guard interface {
 	Unguard(mem []byte)
 }
 
-// guarded is a block's memory apart from its segment, which keeps its place.
-type guarded struct{ mem []byte }
-
 func (p *Pool) guard(c *chunk) {
 	if g, ok := p.src.(Guard); ok {
 		c.mem = g.Guarded(c.requested)
@@ -22,13 +19,6 @@ func (p *Pool) unguard(c *chunk) {
 	if c.mem != nil {
 		p.src.(Guard).Unguard(c.mem)
 	}
-}
-
-func (c *chunk) bytes() []byte {
-	if c.mem != nil {
-		return c.mem
-	}
-	return c.seg.part(c.off, c.requested)
 }
 
 // fill makes every float in c a NaN: when it is handed out, so that what was never
