@@ -220,18 +220,23 @@ func added[T float32 | float64](in []driver.Array, at int, shape []int) (y opera
 // F: eps, and the most that max(0, ·) may be, 0 for none of it.
 func batchNorm[T float32 | float64](a *driver.Args) {
 	n, c, inner := channels(a.In[0].Shape)
-	x, y := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape)
-	k, add := newChannelNorm[T](a.In[1:5], a.F[0]), added[T](a.In, 5, a.In[0].Shape)
+	o := struct { // one variable, which the threads share
+		x, y, add operand[T]
+		k         channelNorm[T]
+	}{
+		newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape), added[T](a.In, 5, a.In[0].Shape),
+		newChannelNorm[T](a.In[1:5], a.F[0]),
+	}
 	apply := func(b *buffers[T], from, to int, result func(dst, x, y []T)) {
-		dst := y.writable(b[1][:], from, to)
-		result(dst, x.read(b[0][:], from, to), add.read(b[2][:], from, to))
-		y.flush(dst, from, to)
+		dst := o.y.writable(b[1][:], from, to)
+		result(dst, o.x.read(b[0][:], from, to), o.add.read(b[2][:], from, to))
+		o.y.flush(dst, from, to)
 	}
 	if inner == 1 {
 		par.Range(a.Threads, c, side, func(lo, hi int) {
 			b := takeBuffers[T]()
 			defer b.give()
-			part := k.part(lo, hi)
+			part := o.k.part(lo, hi)
 			result := func(dst, x, y []T) {
 				part.row(dst, x)
 				normed(dst, y, a.F[1])
@@ -246,7 +251,7 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 		b := takeBuffers[T]()
 		defer b.give()
 		for ch := lo; ch < hi; ch++ {
-			result := func(dst, x, y []T) { k.result(dst, x, y, ch, a.F[1]) }
+			result := func(dst, x, y []T) { o.k.result(dst, x, y, ch, a.F[1]) }
 			pieces(n, c, inner, ch, func(from, to int) { apply(b, from, to, result) })
 		}
 	})
