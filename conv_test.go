@@ -2,6 +2,7 @@ package snug_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -92,6 +93,13 @@ func TestConv2DRefuses(t *testing.T) {
 		if err == nil {
 			t.Errorf("no error for %v of %v", c.config, c.shapes)
 		}
+	}
+	err = d.Infer(t.Context(), func(s *snug.Scope) error {
+		snug.Zeros(s, snug.BFloat16, 1, 2, 4, 4).Conv2D(snug.Zeros(s, snug.Float32, 3, 2, 3, 3), nil, one)
+		return nil
+	})
+	if !errors.Is(err, snug.ErrDType) {
+		t.Errorf("of two types: %v, want %v", err, snug.ErrDType)
 	}
 }
 

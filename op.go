@@ -429,6 +429,9 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	}
 	s.cast(p, op.rounds, ts)
 	x := ts[0]
+	if op.rounds != "" && m.autocast == Float32 && ts[1].dtype != x.dtype { // a kernel might take it
+		s.fail(w, fmt.Errorf("%w: %s and %s", ErrDType, x.dtype, ts[1].dtype))
+	}
 	var y *Tensor
 	if s.err == nil {
 		y = c.forward(ts)
