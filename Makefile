@@ -13,7 +13,7 @@ test:
 # Go remembers a result whatever TestMain read from the environment: hence the count.
 levels:
 	@set -e; for l in portable avx2 avx512 avx512bf16; do \
-	  SNUG_LEVEL=$$l $(GO) test -run '^$$' ./internal/host/kern >/dev/null || { echo "$$l: not on this machine"; continue; }; \
+	  SNUG_LEVEL=$$l $(GO) test -count 1 -run '^$$' ./internal/host/kern >/dev/null || { echo "$$l: not on this machine"; continue; }; \
 	  echo "$$l:"; SNUG_LEVEL=$$l $(GO) test -count 1 . ./internal/host; done
 
 race:
