@@ -30,6 +30,18 @@ func BenchmarkResNet18(b *testing.B) {
 	})
 }
 
+func BenchmarkResNet50(b *testing.B) {
+	benchmarkStep(b, models.NewResNet(models.DefaultResNet50()), 4, photographs)
+}
+
+func BenchmarkMobileNetV2(b *testing.B) {
+	benchmarkStep(b, models.NewMobileNetV2(models.DefaultMobileNetV2()), 8, photographs)
+}
+
+func photographs(s *snug.Scope, n int) (x, y *snug.Tensor) {
+	return snug.Upload(s, make([]float32, n*3*224*224), n, 3, 224, 224), labels(s, 1000, n)
+}
+
 func BenchmarkGPT(b *testing.B) {
 	const tokens = 128
 	m := models.NewGPT(models.GPTConfig{Vocabulary: 256, Context: tokens, Width: 256, Heads: 8, Layers: 6})
@@ -52,7 +64,7 @@ func labels(s *snug.Scope, classes int, shape ...int) *snug.Tensor {
 }
 
 // benchmarkStep times training steps of n samples with SGD and momentum, and reports what
-// the device's memory was at its peak.
+// the device's memory was at its peak, and how many objects of Go a step makes.
 func benchmarkStep(b *testing.B, m nn.Layer, n int, batch func(s *snug.Scope, n int) (x, y *snug.Tensor)) {
 	d, err := snug.Open(*device, snug.Config{})
 	if err != nil {
@@ -67,6 +79,7 @@ func benchmarkStep(b *testing.B, m nn.Layer, n int, batch func(s *snug.Scope, n 
 		b.Fatal(err)
 	}
 	w := optim.NewWindow(sgd, optim.WindowConfig{})
+	random := snug.Random(snug.NewRand(1)) // for dropout
 	wait := !strings.HasPrefix(*device, "dry:") // which has no loss to wait for
 	step := func() {
 		err := d.Train(bg, func(s *snug.Scope) error {
@@ -77,7 +90,7 @@ func benchmarkStep(b *testing.B, m nn.Layer, n int, batch func(s *snug.Scope, n 
 			}
 			_, err := loss.Item()
 			return err
-		})
+		}, random)
 		if err == nil {
 			_, err = w.Step()
 		}
@@ -86,6 +99,7 @@ func benchmarkStep(b *testing.B, m nn.Layer, n int, batch func(s *snug.Scope, n 
 		}
 	}
 	step() // the first one fills the allocator's cache
+	b.ReportAllocs()
 	for b.Loop() {
 		step()
 	}
