@@ -79,7 +79,7 @@ func benchmarkStep(b *testing.B, m nn.Layer, n int, batch func(s *snug.Scope, n 
 		b.Fatal(err)
 	}
 	w := optim.NewWindow(sgd, optim.WindowConfig{})
-	random := snug.Random(snug.NewRand(1)) // for dropout
+	random := snug.Random(snug.NewRand(1))      // for dropout
 	wait := !strings.HasPrefix(*device, "dry:") // which has no loss to wait for
 	step := func() {
 		err := d.Train(bg, func(s *snug.Scope) error {
