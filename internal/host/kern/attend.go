@@ -43,15 +43,16 @@ func AttendBackColumns[T floating](s, d []T, scale T, sums, inner *[AttendLanes]
 	n := len(s) / AttendLanes
 	d = d[:len(s)]
 	if f := same[float32](s); f != nil && level >= avx2 {
-		kernel := attendBackColumns256
-		if level >= avx512 {
-			kernel = attendBackColumns512
-		}
-		var powers [AttendLanes]float32 // of 2
+		var powers [AttendLanes]float32 // of 2; by way of a variable, the kernel would have it on the heap
 		for l, v := range sums {
 			powers[l] = float32(v) * math.Log2E
 		}
-		kernel(n, &f[0], &same[float32](d)[0], float32(scale)*math.Log2E, float32(scale), &powers[0], &same[float32](inner[:])[0])
+		g, by, power, scale := &same[float32](d)[0], &same[float32](inner[:])[0], float32(scale)*math.Log2E, float32(scale)
+		if level >= avx512 {
+			attendBackColumns512(n, &f[0], g, power, scale, &powers[0], by)
+		} else {
+			attendBackColumns256(n, &f[0], g, power, scale, &powers[0], by)
+		}
 		return
 	}
 	for i, v := range s {
