@@ -131,24 +131,11 @@ func (p *Param) fill(r *Rand) error {
 
 // draw computes those that a has, from the first on.
 func (p *Param) draw(a *driver.Array, first int, r *Rand) {
-	if clear(a.Data); r == nil || p.init == nil {
+	if r == nil || p.init == nil {
+		clear(a.Data)
 		return
 	}
-	key := r.initKey(p.name)
-	host.Fill(a, func(dst []float64, from int) {
-		from += first
-		value := p.init(p.shape)
-		var n uint64
-		next := func() float64 {
-			u := driver.Uniform(key, n)
-			n += 1 << 40
-			return u
-		}
-		for i := range dst {
-			n = uint64(from + i)
-			dst[i] = value(from+i, next)
-		}
-	})
+	host.Draw(a, r.initKey(p.name), first, func() func(int, func() float64) float64 { return p.init(p.shape) })
 }
 
 func (p *Param) array(st *storage) driver.Array {

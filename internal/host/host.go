@@ -7,7 +7,6 @@ import (
 	"runtime"
 
 	"github.com/snug-ml/snug/internal/driver"
-	"github.com/snug-ml/snug/internal/host/par"
 )
 
 const backend = "cpu"
@@ -30,13 +29,3 @@ func register(name string, f32, f64 driver.Kernel) {
 
 // run is a kernel that needs nothing but its arguments.
 func run(fn func(*driver.Args)) driver.Kernel { return driver.Kernel{Run: fn} }
-
-// Fill computes an array's elements from their numbers.
-func Fill(a *driver.Array, fn func(dst []float64, from int)) {
-	par.Range(0, a.Len(), grain, func(lo, hi int) {
-		v := make([]float64, hi-lo)
-		fn(v, lo)
-		part := driver.Array{Type: a.Type, Shape: []int{hi - lo}, Strides: []int{1}, Data: a.Data[lo*a.Type.Size():]}
-		store[float64](&part)(v, 0, 1)
-	})
-}

@@ -88,3 +88,58 @@ func boxMuller(bits [4]uint32) (v [4]float64) {
 	}
 	return v
 }
+
+// Draw computes an array's elements, which are numbered from first on, a multiple of 4: each by a function of its number
+// and of numbers in [0,1) of its own, the k-th of which is that of i + k·2⁴⁰ in the key's stream. Each thread asks for a
+// function of its own.
+func Draw(a *driver.Array, key [3]uint64, first int, of func() func(i int, u func() float64) float64) {
+	par.Range(0, a.Len(), grain, func(lo, hi int) {
+		d := drawers.Get().(*drawer)
+		defer drawers.Put(d)
+		value, size := of(), a.Type.Size()
+		for d.key = key; lo < hi; lo += chunk {
+			d.n, d.from, d.made = min(chunk, hi-lo), first+lo, 0
+			for d.i = range d.n {
+				d.k = 0
+				d.values[d.i] = value(d.from+d.i, d.next)
+			}
+			part := driver.Array{Type: a.Type, Shape: []int{d.n}, Strides: []int{1}, Data: a.Data[lo*size:]}
+			store[float64](&part)(d.values[:d.n], 0, 1)
+		}
+	})
+}
+
+var drawers = sync.Pool{New: func() any {
+	d := new(drawer)
+	d.next = d.number
+	return d
+}}
+
+// A drawer has the numbers of a chunk of elements, a row for each first, second... number of an element; rows are made
+// when an element asks for one.
+type drawer struct {
+	key     [3]uint64
+	from, n int // elements of the chunk
+	i, k    int // what number of which element is next
+	made    int // rows of this chunk
+	rows    [][chunk]uint32
+	values  [chunk]float64
+	next    func() float64
+}
+
+func (d *drawer) number() float64 {
+	if d.k == d.made {
+		d.row()
+	}
+	u := driver.Unit(d.rows[d.k][d.i])
+	d.k++
+	return u
+}
+
+func (d *drawer) row() {
+	if d.made == len(d.rows) {
+		d.rows = append(d.rows, [chunk]uint32{})
+	}
+	kern.Philox(d.rows[d.made][:(d.n+3)/4*4], d.key, (uint64(d.from)+uint64(d.made)<<40)/4)
+	d.made++
+}
