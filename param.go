@@ -132,7 +132,7 @@ func (p *Param) fill(r *Rand) error {
 // draw computes those that a has, from the first on.
 func (p *Param) draw(a *driver.Array, first int, r *Rand) {
 	if r == nil || p.init == nil {
-		clear(a.Data)
+		host.Clear(a.Data)
 		return
 	}
 	host.Draw(a, r.initKey(p.name), first, func() func(int, func() float64) float64 { return p.init(p.shape) })

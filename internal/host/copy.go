@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/par"
 )
 
 func init() {
@@ -41,4 +42,9 @@ func converting(from, to driver.DType) driver.Kernel {
 		return copies64
 	}
 	return copies32
+}
+
+// Clear sets memory to 0, on all threads: what is new is slow to touch for the first time.
+func Clear(mem []byte) {
+	par.Range(0, len(mem), 1<<20, func(lo, hi int) { clear(mem[lo:hi]) })
 }
