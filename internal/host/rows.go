@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -71,6 +72,10 @@ func rows[T number](f row[T]) driver.Kernel {
 // type: four of them stay in the first-level cache.
 const chunk = 512
 
+// large results, in elements, are written past the caches: what reads them next would find
+// little of them there.
+const large = 1 << 20
+
 // each runs f over all elements. An operand that lies as the output does is used where
 // it is; others pass through a buffer.
 func each[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
@@ -88,7 +93,11 @@ func each[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
 			}
 			return v[lo:hi]
 		}
-		par.Range(a.Threads, n, grain, func(lo, hi int) {
+		length := grain
+		if n >= large {
+			length = kern.Past
+		}
+		par.Range(a.Threads, n, length, func(lo, hi int) {
 			f(a.F, v[0][lo:hi], part(v[1], lo, hi), part(v[2], lo, hi), part(v[3], lo, hi))
 		})
 	}

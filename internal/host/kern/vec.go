@@ -17,11 +17,25 @@ func lanes(n int) *int32 { return &firstElements[8-n%8] }
 
 func first(s []float32) *float32 { return unsafe.SliceData(s) }
 
+// Past is the length from which rows go past the caches, if dst begins with a cache line and is neither x nor y: it need not
+// be read before it is written. Who wants that leaves a large result in rows as long; who soon reads what a row wrote, in
+// shorter ones.
+const Past = 1 << 16
+
+// to is what a kernel is told of a row's length: it is negative where stores go past the caches.
+func to(dst, x, y []float32) int {
+	n, d := len(dst), first(dst)
+	if n >= Past && uintptr(unsafe.Pointer(d))%64 == 0 && d != first(x) && d != first(y) {
+		n = -n
+	}
+	return n
+}
+
 // AddRow is dst = x + y.
 func AddRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		addVec(len(dst), first(dst), first(x), first(y), nil)
+		addVec(to(dst, x, y), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -33,7 +47,7 @@ func AddRow(dst, x, y []float32) {
 func MulRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		mulVec(len(dst), first(dst), first(x), first(y), nil)
+		mulVec(to(dst, x, y), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -45,7 +59,7 @@ func MulRow(dst, x, y []float32) {
 func SubRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		subVec(len(dst), first(dst), first(x), first(y), nil)
+		subVec(to(dst, x, y), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -57,7 +71,7 @@ func SubRow(dst, x, y []float32) {
 func DivRow(dst, x, y []float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
-		divVec(len(dst), first(dst), first(x), first(y), nil)
+		divVec(to(dst, x, y), first(dst), first(x), first(y), nil)
 		return
 	}
 	for i := range dst {
@@ -69,7 +83,7 @@ func DivRow(dst, x, y []float32) {
 func ScaleRow(dst, x []float32, by float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		scaleVec(len(dst), first(dst), first(x), &by)
+		scaleVec(to(dst, x, x), first(dst), first(x), &by)
 		return
 	}
 	for i, v := range x {
@@ -82,7 +96,7 @@ func LerpRow(dst, x, y []float32, weight, scale float32) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{weight, scale}
-		lerpVec(len(dst), first(dst), first(x), first(y), &s[0])
+		lerpVec(to(dst, x, y), first(dst), first(x), first(y), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -106,7 +120,7 @@ func Axpy(dst []float32, a float32, x []float32) {
 func ReLURow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		reluVec(len(dst), first(dst), first(x), nil)
+		reluVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -121,7 +135,7 @@ func ReLURow(dst, x []float32) {
 func ReLUBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		reluBackVec(len(dst), first(dst), first(y), first(dy), nil)
+		reluBackVec(to(dst, y, dy), first(dst), first(y), first(dy), nil)
 		return
 	}
 	for i, v := range y {
@@ -138,7 +152,7 @@ func ClampRow(dst, x []float32, lo, hi float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{lo, hi}
-		clampVec(len(dst), first(dst), first(x), &s[0])
+		clampVec(to(dst, x, x), first(dst), first(x), &s[0])
 		return
 	}
 	for i, v := range x {
@@ -151,7 +165,7 @@ func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
 		s := [2]float32{lo, hi}
-		clampBackVec(len(dst), first(dst), first(y), first(dy), &s[0])
+		clampBackVec(to(dst, y, dy), first(dst), first(y), first(dy), &s[0])
 		return
 	}
 	for i, v := range y {
@@ -167,7 +181,7 @@ func ClampBackRow(dst, y, dy []float32, lo, hi float32) {
 func LeakyRow(dst, x []float32, slope float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		leakyVec(len(dst), first(dst), first(x), &slope)
+		leakyVec(to(dst, x, x), first(dst), first(x), &slope)
 		return
 	}
 	for i, v := range x {
@@ -182,7 +196,7 @@ func LeakyRow(dst, x []float32, slope float32) {
 func LeakyBackRow(dst, y, dy []float32, slope float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		leakyBackVec(len(dst), first(dst), first(y), first(dy), &slope)
+		leakyBackVec(to(dst, y, dy), first(dst), first(y), first(dy), &slope)
 		return
 	}
 	for i, v := range y {
@@ -198,7 +212,7 @@ func LeakyBackRow(dst, y, dy []float32, slope float32) {
 func ExpRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		expVec(len(dst), first(dst), first(x), nil)
+		expVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -210,7 +224,7 @@ func ExpRow(dst, x []float32) {
 func SigmoidRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		sigmoidVec(len(dst), first(dst), first(x), nil)
+		sigmoidVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -222,7 +236,7 @@ func SigmoidRow(dst, x []float32) {
 func TanhRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		tanhVec(len(dst), first(dst), first(x), nil)
+		tanhVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -234,7 +248,7 @@ func TanhRow(dst, x []float32) {
 func GELURow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		geluVec(len(dst), first(dst), first(x), nil)
+		geluVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -246,7 +260,7 @@ func GELURow(dst, x []float32) {
 func GELUTanhRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		geluTanhVec(len(dst), first(dst), first(x), nil)
+		geluTanhVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -259,7 +273,7 @@ func GELUTanhRow(dst, x []float32) {
 func GELUBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		geluBackVec(len(dst), first(dst), first(x), first(dy), nil)
+		geluBackVec(to(dst, x, dy), first(dst), first(x), first(dy), nil)
 		return
 	}
 	for i, v := range x {
@@ -272,7 +286,7 @@ func GELUBackRow(dst, x, dy []float32) {
 func GELUTanhBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		geluTanhBackVec(len(dst), first(dst), first(x), first(dy), nil)
+		geluTanhBackVec(to(dst, x, dy), first(dst), first(x), first(dy), nil)
 		return
 	}
 	scale := 2 * math.Sqrt(2/math.Pi)
@@ -287,7 +301,7 @@ func GELUTanhBackRow(dst, x, dy []float32) {
 func SiLURow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		siluVec(len(dst), first(dst), first(x), nil)
+		siluVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -299,7 +313,7 @@ func SiLURow(dst, x []float32) {
 func ExpShiftRow(dst, x []float32, shift float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		expShiftVec(len(dst), first(dst), first(x), &shift)
+		expShiftVec(to(dst, x, x), first(dst), first(x), &shift)
 		return
 	}
 	for i, v := range x {

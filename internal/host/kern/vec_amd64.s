@@ -5,16 +5,18 @@
 #include "textflag.h"
 
 // func addVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·addVec(SB), NOSPLIT, $0-40
-	MOVQ dst+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ y+24(FP), R8
-	MOVQ scalars+32(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
-	SUBQ $0x10, CX
-	JL   rest
+	MOVQ  dst+8(FP), SI
+	MOVQ  x+16(FP), DI
+	MOVQ  y+24(FP), R8
+	MOVQ  scalars+32(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
@@ -54,6 +56,50 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ CX
+	SUBQ $0x10, CX
+	JL   past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VMOVUPS  32(DI)(AX*4), Y1
+	VMOVUPS  (R8)(AX*4), Y2
+	VMOVUPS  32(R8)(AX*4), Y3
+	VADDPS   Y2, Y0, Y2
+	VADDPS   Y3, Y1, Y3
+	VMOVNTPS Y2, (SI)(AX*4)
+	VMOVNTPS Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VADDPS     Y2, Y0, Y2
+	VADDPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vecTail<>+0(SB)/4, $-1
 DATA vecTail<>+4(SB)/4, $-1
 DATA vecTail<>+8(SB)/4, $-1
@@ -89,16 +135,18 @@ DATA vecTail<>+124(SB)/4, $+0
 GLOBL vecTail<>(SB), RODATA|NOPTR, $128
 
 // func mulVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·mulVec(SB), NOSPLIT, $0-40
-	MOVQ dst+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ y+24(FP), R8
-	MOVQ scalars+32(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
-	SUBQ $0x10, CX
-	JL   rest
+	MOVQ  dst+8(FP), SI
+	MOVQ  x+16(FP), DI
+	MOVQ  y+24(FP), R8
+	MOVQ  scalars+32(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
@@ -138,17 +186,63 @@ done:
 	VZEROUPPER
 	RET
 
-// func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
-// Requires: AVX
-TEXT ·subVec(SB), NOSPLIT, $0-40
-	MOVQ dst+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ y+24(FP), R8
-	MOVQ scalars+32(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
+past:
+	NEGQ CX
 	SUBQ $0x10, CX
-	JL   rest
+	JL   past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VMOVUPS  32(DI)(AX*4), Y1
+	VMOVUPS  (R8)(AX*4), Y2
+	VMOVUPS  32(R8)(AX*4), Y3
+	VMULPS   Y2, Y0, Y2
+	VMULPS   Y3, Y1, Y3
+	VMOVNTPS Y2, (SI)(AX*4)
+	VMOVNTPS Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VMULPS     Y2, Y0, Y2
+	VMULPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func subVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
+// Requires: AVX, MMX+
+TEXT ·subVec(SB), NOSPLIT, $0-40
+	MOVQ  dst+8(FP), SI
+	MOVQ  x+16(FP), DI
+	MOVQ  y+24(FP), R8
+	MOVQ  scalars+32(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
@@ -188,17 +282,63 @@ done:
 	VZEROUPPER
 	RET
 
-// func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
-// Requires: AVX
-TEXT ·divVec(SB), NOSPLIT, $0-40
-	MOVQ dst+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ y+24(FP), R8
-	MOVQ scalars+32(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
+past:
+	NEGQ CX
 	SUBQ $0x10, CX
-	JL   rest
+	JL   past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VMOVUPS  32(DI)(AX*4), Y1
+	VMOVUPS  (R8)(AX*4), Y2
+	VMOVUPS  32(R8)(AX*4), Y3
+	VSUBPS   Y2, Y0, Y2
+	VSUBPS   Y3, Y1, Y3
+	VMOVNTPS Y2, (SI)(AX*4)
+	VMOVNTPS Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VSUBPS     Y2, Y0, Y2
+	VSUBPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func divVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
+// Requires: AVX, MMX+
+TEXT ·divVec(SB), NOSPLIT, $0-40
+	MOVQ  dst+8(FP), SI
+	MOVQ  x+16(FP), DI
+	MOVQ  y+24(FP), R8
+	MOVQ  scalars+32(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
@@ -238,14 +378,60 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ CX
+	SUBQ $0x10, CX
+	JL   past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VMOVUPS  32(DI)(AX*4), Y1
+	VMOVUPS  (R8)(AX*4), Y2
+	VMOVUPS  32(R8)(AX*4), Y3
+	VDIVPS   Y2, Y0, Y2
+	VDIVPS   Y3, Y1, Y3
+	VMOVNTPS Y2, (SI)(AX*4)
+	VMOVNTPS Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VDIVPS     Y2, Y0, Y2
+	VDIVPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y2, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func scaleVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·scaleVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	SUBQ         $0x10, CX
 	JL           rest
@@ -282,8 +468,47 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y1
+	VMOVUPS  32(DI)(AX*4), Y2
+	VMULPS   Y0, Y1, Y1
+	VMULPS   Y0, Y2, Y2
+	VMOVNTPS Y1, (SI)(AX*4)
+	VMOVNTPS Y2, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMULPS     Y0, Y1, Y1
+	VMULPS     Y0, Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y1, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func lerpVec(n int, dst *float32, x *float32, y *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·lerpVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
@@ -291,6 +516,8 @@ TEXT ·lerpVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS (DX), Y1
 	SUBQ         $0x10, CX
@@ -343,6 +570,64 @@ rest:
 	VMASKMOVPS Y5, Y4, 32(SI)(AX*4)
 
 done:
+	VZEROUPPER
+	RET
+
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y2
+	VMOVUPS  32(DI)(AX*4), Y3
+	VMOVUPS  (R8)(AX*4), Y4
+	VMOVUPS  32(R8)(AX*4), Y5
+	VMULPS   Y0, Y4, Y4
+	VMULPS   Y0, Y5, Y5
+	VSUBPS   Y2, Y4, Y4
+	VSUBPS   Y3, Y5, Y5
+	VMULPS   Y1, Y4, Y4
+	VMULPS   Y1, Y5, Y5
+	VADDPS   Y4, Y2, Y4
+	VADDPS   Y5, Y3, Y5
+	VMOVNTPS Y4, (SI)(AX*4)
+	VMOVNTPS Y5, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VMULPS     Y0, Y4, Y4
+	VMULPS     Y0, Y5, Y5
+	VSUBPS     Y2, Y4, Y4
+	VSUBPS     Y3, Y5, Y5
+	VMULPS     Y1, Y4, Y4
+	VMULPS     Y1, Y5, Y5
+	VADDPS     Y4, Y2, Y4
+	VADDPS     Y5, Y3, Y5
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y4, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS Y5, Y4, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -401,13 +686,15 @@ done:
 	RET
 
 // func reluVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·reluVec(SB), NOSPLIT, $0-32
 	MOVQ    dst+8(FP), SI
 	MOVQ    x+16(FP), DI
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	VMOVUPS vec00000000<>+0(SB), Y0
 	SUBQ    $0x10, CX
 	JL      rest
@@ -444,6 +731,45 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	VMOVUPS vec00000000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y1
+	VMOVUPS  32(DI)(AX*4), Y2
+	VMAXPS   Y1, Y0, Y1
+	VMAXPS   Y2, Y0, Y2
+	VMOVNTPS Y1, (SI)(AX*4)
+	VMOVNTPS Y2, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMAXPS     Y1, Y0, Y1
+	VMAXPS     Y2, Y0, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y1, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec00000000<>+0(SB)/4, $0x00000000
 DATA vec00000000<>+4(SB)/4, $0x00000000
 DATA vec00000000<>+8(SB)/4, $0x00000000
@@ -455,7 +781,7 @@ DATA vec00000000<>+28(SB)/4, $0x00000000
 GLOBL vec00000000<>(SB), RODATA|NOPTR, $32
 
 // func reluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·reluBackVec(SB), NOSPLIT, $0-40
 	MOVQ    dst+8(FP), SI
 	MOVQ    y+16(FP), DI
@@ -463,6 +789,8 @@ TEXT ·reluBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	VMOVUPS vec00000000<>+0(SB), Y0
 	SUBQ    $0x10, CX
 	JL      rest
@@ -509,14 +837,65 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	VMOVUPS vec00000000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y1
+	VMOVUPS  32(DI)(AX*4), Y2
+	VMOVUPS  (R8)(AX*4), Y3
+	VMOVUPS  32(R8)(AX*4), Y4
+	VCMPPS   $0x01, Y1, Y0, Y1
+	VCMPPS   $0x01, Y2, Y0, Y2
+	VANDPS   Y3, Y1, Y3
+	VANDPS   Y4, Y2, Y4
+	VMOVNTPS Y3, (SI)(AX*4)
+	VMOVNTPS Y4, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VCMPPS     $0x01, Y1, Y0, Y1
+	VCMPPS     $0x01, Y2, Y0, Y2
+	VANDPS     Y3, Y1, Y3
+	VANDPS     Y4, Y2, Y4
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y3, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func clampVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·clampVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	SUBQ         $0x10, CX
@@ -558,8 +937,52 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y2
+	VMOVUPS  32(DI)(AX*4), Y3
+	VMAXPS   Y2, Y0, Y2
+	VMAXPS   Y3, Y0, Y3
+	VMINPS   Y2, Y1, Y2
+	VMINPS   Y3, Y1, Y3
+	VMOVNTPS Y2, (SI)(AX*4)
+	VMOVNTPS Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMAXPS     Y2, Y0, Y2
+	VMAXPS     Y3, Y0, Y3
+	VMINPS     Y2, Y1, Y2
+	VMINPS     Y3, Y1, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y2, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·clampBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         y+16(FP), DI
@@ -567,6 +990,8 @@ TEXT ·clampBackVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	SUBQ         $0x10, CX
@@ -622,14 +1047,74 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y2
+	VMOVUPS  32(DI)(AX*4), Y3
+	VMOVUPS  (R8)(AX*4), Y4
+	VMOVUPS  32(R8)(AX*4), Y5
+	VCMPPS   $0x01, Y2, Y0, Y6
+	VCMPPS   $0x01, Y3, Y0, Y7
+	VCMPPS   $0x01, Y1, Y2, Y2
+	VCMPPS   $0x01, Y1, Y3, Y3
+	VANDPS   Y2, Y6, Y2
+	VANDPS   Y3, Y7, Y3
+	VANDPS   Y4, Y2, Y4
+	VANDPS   Y5, Y3, Y5
+	VMOVNTPS Y4, (SI)(AX*4)
+	VMOVNTPS Y5, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VCMPPS     $0x01, Y2, Y0, Y6
+	VCMPPS     $0x01, Y3, Y0, Y7
+	VCMPPS     $0x01, Y1, Y2, Y2
+	VCMPPS     $0x01, Y1, Y3, Y3
+	VANDPS     Y2, Y6, Y2
+	VANDPS     Y3, Y7, Y3
+	VANDPS     Y4, Y2, Y4
+	VANDPS     Y5, Y3, Y5
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y4, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS Y5, Y4, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func leakyVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·leakyVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	SUBQ         $0x10, CX
 	JL           rest
@@ -674,8 +1159,55 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS   (DI)(AX*4), Y1
+	VMOVUPS   32(DI)(AX*4), Y2
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y1, Y3
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y2, Y4
+	VMULPS    Y0, Y1, Y5
+	VMULPS    Y0, Y2, Y6
+	VBLENDVPS Y3, Y5, Y1, Y1
+	VBLENDVPS Y4, Y6, Y2, Y2
+	VMOVNTPS  Y1, (SI)(AX*4)
+	VMOVNTPS  Y2, 32(SI)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
+	JGE       past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y1, Y3
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y2, Y4
+	VMULPS     Y0, Y1, Y5
+	VMULPS     Y0, Y2, Y6
+	VBLENDVPS  Y3, Y5, Y1, Y1
+	VBLENDVPS  Y4, Y6, Y2, Y2
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y1, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·leakyBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         y+16(FP), DI
@@ -683,6 +1215,8 @@ TEXT ·leakyBackVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	SUBQ         $0x10, CX
 	JL           rest
@@ -733,14 +1267,69 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS   (DI)(AX*4), Y1
+	VMOVUPS   32(DI)(AX*4), Y2
+	VMOVUPS   (R8)(AX*4), Y3
+	VMOVUPS   32(R8)(AX*4), Y4
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y1, Y1
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y2, Y2
+	VMULPS    Y0, Y3, Y5
+	VMULPS    Y0, Y4, Y6
+	VBLENDVPS Y1, Y5, Y3, Y3
+	VBLENDVPS Y2, Y6, Y4, Y4
+	VMOVNTPS  Y3, (SI)(AX*4)
+	VMOVNTPS  Y4, 32(SI)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
+	JGE       past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y1, Y1
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y3, Y5
+	VMULPS     Y0, Y4, Y6
+	VBLENDVPS  Y1, Y5, Y3, Y3
+	VBLENDVPS  Y2, Y6, Y4, Y4
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y3, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func normVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·normVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	VBROADCASTSS 8(DX), Y2
@@ -787,14 +1376,65 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y3
+	VMOVUPS  32(DI)(AX*4), Y4
+	VSUBPS   Y0, Y3, Y3
+	VSUBPS   Y0, Y4, Y4
+	VMULPS   Y1, Y3, Y3
+	VMULPS   Y1, Y4, Y4
+	VADDPS   Y2, Y3, Y3
+	VADDPS   Y2, Y4, Y4
+	VMOVNTPS Y3, (SI)(AX*4)
+	VMOVNTPS Y4, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (DI)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(DI)(AX*4), Y4, Y4
+	VSUBPS     Y0, Y3, Y3
+	VSUBPS     Y0, Y4, Y4
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y1, Y4, Y4
+	VADDPS     Y2, Y3, Y3
+	VADDPS     Y2, Y4, Y4
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y3, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func normClampVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·normClampVec(SB), NOSPLIT, $0-32
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	VBROADCASTSS 8(DX), Y2
@@ -851,8 +1491,67 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	VMOVUPS      vec00000000<>+0(SB), Y3
+	VBROADCASTSS 12(DX), Y4
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y5
+	VMOVUPS  32(DI)(AX*4), Y6
+	VSUBPS   Y0, Y5, Y5
+	VSUBPS   Y0, Y6, Y6
+	VMULPS   Y1, Y5, Y5
+	VMULPS   Y1, Y6, Y6
+	VADDPS   Y2, Y5, Y5
+	VADDPS   Y2, Y6, Y6
+	VMAXPS   Y5, Y3, Y5
+	VMAXPS   Y6, Y3, Y6
+	VMINPS   Y5, Y4, Y5
+	VMINPS   Y6, Y4, Y6
+	VMOVNTPS Y5, (SI)(AX*4)
+	VMOVNTPS Y6, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (DI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(DI)(AX*4), Y6, Y6
+	VSUBPS     Y0, Y5, Y5
+	VSUBPS     Y0, Y6, Y6
+	VMULPS     Y1, Y5, Y5
+	VMULPS     Y1, Y6, Y6
+	VADDPS     Y2, Y5, Y5
+	VADDPS     Y2, Y6, Y6
+	VMAXPS     Y5, Y3, Y5
+	VMAXPS     Y6, Y3, Y6
+	VMINPS     Y5, Y4, Y5
+	VMINPS     Y6, Y4, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y5, Y7, (SI)(AX*4)
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS Y6, Y5, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·normPassVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
@@ -860,6 +1559,8 @@ TEXT ·normPassVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	VBROADCASTSS 8(DX), Y2
@@ -930,8 +1631,81 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	VMOVUPS      vec00000000<>+0(SB), Y3
+	VBROADCASTSS 12(DX), Y4
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y5
+	VMOVUPS  32(DI)(AX*4), Y6
+	VMOVUPS  (R8)(AX*4), Y7
+	VMOVUPS  32(R8)(AX*4), Y8
+	VSUBPS   Y0, Y5, Y5
+	VSUBPS   Y0, Y6, Y6
+	VMULPS   Y1, Y5, Y5
+	VMULPS   Y1, Y6, Y6
+	VADDPS   Y2, Y5, Y5
+	VADDPS   Y2, Y6, Y6
+	VCMPPS   $0x01, Y5, Y3, Y9
+	VCMPPS   $0x01, Y6, Y3, Y10
+	VCMPPS   $0x01, Y4, Y5, Y5
+	VCMPPS   $0x01, Y4, Y6, Y6
+	VANDPS   Y5, Y9, Y5
+	VANDPS   Y6, Y10, Y6
+	VANDPS   Y7, Y5, Y7
+	VANDPS   Y8, Y6, Y8
+	VMOVNTPS Y7, (SI)(AX*4)
+	VMOVNTPS Y8, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (DI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(DI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (R8)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(R8)(AX*4), Y8, Y8
+	VSUBPS     Y0, Y5, Y5
+	VSUBPS     Y0, Y6, Y6
+	VMULPS     Y1, Y5, Y5
+	VMULPS     Y1, Y6, Y6
+	VADDPS     Y2, Y5, Y5
+	VADDPS     Y2, Y6, Y6
+	VCMPPS     $0x01, Y5, Y3, Y9
+	VCMPPS     $0x01, Y6, Y3, Y10
+	VCMPPS     $0x01, Y4, Y5, Y5
+	VCMPPS     $0x01, Y4, Y6, Y6
+	VANDPS     Y5, Y9, Y5
+	VANDPS     Y6, Y10, Y6
+	VANDPS     Y7, Y5, Y7
+	VANDPS     Y8, Y6, Y8
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y7, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS Y8, Y7, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·layerVec(SB), NOSPLIT, $0-48
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
@@ -940,6 +1714,8 @@ TEXT ·layerVec(SB), NOSPLIT, $0-48
 	MOVQ         scalars+40(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	SUBQ         $0x10, CX
@@ -1001,8 +1777,72 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y2
+	VMOVUPS  32(DI)(AX*4), Y3
+	VMOVUPS  (R8)(AX*4), Y4
+	VMOVUPS  32(R8)(AX*4), Y5
+	VMOVUPS  (R9)(AX*4), Y6
+	VMOVUPS  32(R9)(AX*4), Y7
+	VSUBPS   Y0, Y2, Y2
+	VSUBPS   Y0, Y3, Y3
+	VMULPS   Y1, Y2, Y2
+	VMULPS   Y1, Y3, Y3
+	VMULPS   Y4, Y2, Y4
+	VMULPS   Y5, Y3, Y5
+	VADDPS   Y6, Y4, Y6
+	VADDPS   Y7, Y5, Y7
+	VMOVNTPS Y6, (SI)(AX*4)
+	VMOVNTPS Y7, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (R9)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(R9)(AX*4), Y7, Y7
+	VSUBPS     Y0, Y2, Y2
+	VSUBPS     Y0, Y3, Y3
+	VMULPS     Y1, Y2, Y2
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y4, Y2, Y4
+	VMULPS     Y5, Y3, Y5
+	VADDPS     Y6, Y4, Y6
+	VADDPS     Y7, Y5, Y7
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y6, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y7, Y6, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·normBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -1010,6 +1850,8 @@ TEXT ·normBackVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	VBROADCASTSS 4(DX), Y1
 	VBROADCASTSS 8(DX), Y2
@@ -1071,6 +1913,70 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS 4(DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y4
+	VMOVUPS  32(DI)(AX*4), Y5
+	VMOVUPS  (R8)(AX*4), Y6
+	VMOVUPS  32(R8)(AX*4), Y7
+	VMULPS   Y0, Y4, Y4
+	VMULPS   Y0, Y5, Y5
+	VSUBPS   Y1, Y6, Y6
+	VSUBPS   Y1, Y7, Y7
+	VMULPS   Y2, Y6, Y6
+	VMULPS   Y2, Y7, Y7
+	VADDPS   Y6, Y4, Y6
+	VADDPS   Y7, Y5, Y7
+	VADDPS   Y3, Y6, Y6
+	VADDPS   Y3, Y7, Y7
+	VMOVNTPS Y6, (SI)(AX*4)
+	VMOVNTPS Y7, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (DI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(DI)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (R8)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(R8)(AX*4), Y7, Y7
+	VMULPS     Y0, Y4, Y4
+	VMULPS     Y0, Y5, Y5
+	VSUBPS     Y1, Y6, Y6
+	VSUBPS     Y1, Y7, Y7
+	VMULPS     Y2, Y6, Y6
+	VMULPS     Y2, Y7, Y7
+	VADDPS     Y6, Y4, Y6
+	VADDPS     Y7, Y5, Y7
+	VADDPS     Y3, Y6, Y6
+	VADDPS     Y3, Y7, Y7
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y6, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y7, Y6, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func expVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
 TEXT ·expVec(SB), NOSPLIT, $0-32
@@ -1079,6 +1985,8 @@ TEXT ·expVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec42b20000<>+0(SB), Y0
@@ -1087,8 +1995,8 @@ TEXT ·expVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y2
 	VMOVUPS      32(DI)(AX*4), Y3
 	VMINPS       Y2, Y0, Y2
@@ -1215,10 +2123,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z2
 	VMOVUPS           64(DI)(AX*4), Z3
 	VMINPS            Z2, Z0, Z2
@@ -1301,6 +2209,232 @@ wide_rest:
 	VMOVUPS           Z5, K7, 64(SI)(AX*4)
 
 wide_done:
+	VZEROUPPER
+	RET
+
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec42b20000<>+0(SB), Y0
+	VMOVUPS vecc2d00000<>+0(SB), Y1
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VMINPS       Y2, Y0, Y2
+	VMINPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y4, Y4
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y6
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y4, Y3
+	VPSRAD       $0x01, Y5, Y2
+	VPSUBD       Y3, Y4, Y4
+	VPSUBD       Y2, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPADDD       vec0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y7, Y2, Y7
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y7, Y5, Y7
+	VMOVNTPS     Y6, (SI)(AX*4)
+	VMOVNTPS     Y7, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VMINPS       Y2, Y0, Y2
+	VMINPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
+	VROUNDPS     $0x00, Y4, Y4
+	VROUNDPS     $0x00, Y5, Y5
+	VFNMADD231PS vec3f318000<>+0(SB), Y4, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y4, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y6
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y2, Y6
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VCVTPS2DQ    Y4, Y4
+	VCVTPS2DQ    Y5, Y5
+	VPSRAD       $0x01, Y4, Y3
+	VPSRAD       $0x01, Y5, Y2
+	VPSUBD       Y3, Y4, Y4
+	VPSUBD       Y2, Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPADDD       vec0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y6, Y3, Y6
+	VMULPS       Y7, Y2, Y7
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y6, Y4, Y6
+	VMULPS       Y7, Y5, Y7
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y6, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y6
+	VMASKMOVPS   Y7, Y6, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec42b20000<>+0(SB), Z0
+	VBROADCASTSS vecc2d00000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVNTPS          Z4, (SI)(AX*4)
+	VMOVNTPS          Z5, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVUPS           Z4, K6, (SI)(AX*4)
+	VMOVUPS           Z5, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -1442,6 +2576,8 @@ TEXT ·expShiftVec(SB), NOSPLIT, $0-32
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	CMPQ         ·level+0(SB), $0x02
 	JGE          wide
 	VBROADCASTSS (DX), Y0
@@ -1451,8 +2587,8 @@ TEXT ·expShiftVec(SB), NOSPLIT, $0-32
 	JL           rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y3
 	VMOVUPS      32(DI)(AX*4), Y4
 	VSUBPS       Y0, Y3, Y3
@@ -1583,10 +2719,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z2
 	VMOVUPS           64(DI)(AX*4), Z3
 	VSUBPS.BCST       (DX), Z2, Z2
@@ -1676,6 +2812,241 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	CMPQ         ·level+0(SB), $0x02
+	JGE          past_wide
+	VBROADCASTSS (DX), Y0
+	VMOVUPS      vec42b20000<>+0(SB), Y1
+	VMOVUPS      vecc2d00000<>+0(SB), Y2
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y3
+	VMOVUPS      32(DI)(AX*4), Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y5, Y5
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y5, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y4, Y5, Y5
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y7, Y4, Y7
+	VMULPS       Y8, Y3, Y8
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y7, Y5, Y7
+	VMULPS       Y8, Y6, Y8
+	VMOVNTPS     Y7, (SI)(AX*4)
+	VMOVNTPS     Y8, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y3
+	VMASKMOVPS   (DI)(AX*4), Y3, Y3
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   32(DI)(AX*4), Y4, Y4
+	VSUBPS       Y0, Y3, Y3
+	VSUBPS       Y0, Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y5, Y5
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y5, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y5, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y7
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y7
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y8
+	VCVTPS2DQ    Y5, Y5
+	VCVTPS2DQ    Y6, Y6
+	VPSRAD       $0x01, Y5, Y4
+	VPSRAD       $0x01, Y6, Y3
+	VPSUBD       Y4, Y5, Y5
+	VPSUBD       Y3, Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y7, Y4, Y7
+	VMULPS       Y8, Y3, Y8
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y7, Y5, Y7
+	VMULPS       Y8, Y6, Y8
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y7, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y8, Y7, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec42b20000<>+0(SB), Z0
+	VBROADCASTSS vecc2d00000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VSUBPS.BCST       (DX), Z2, Z2
+	VSUBPS.BCST       (DX), Z3, Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVNTPS          Z4, (SI)(AX*4)
+	VMOVNTPS          Z5, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VSUBPS.BCST       (DX), Z2, Z2
+	VSUBPS.BCST       (DX), Z3, Z3
+	VMINPS            Z2, Z0, Z2
+	VMINPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VRNDSCALEPS       $0x00, Z4, Z4
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z4, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z2, Z6
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z7
+	VSCALEFPS         Z4, Z6, Z4
+	VSCALEFPS         Z5, Z7, Z5
+	VMOVUPS           Z4, K6, (SI)(AX*4)
+	VMOVUPS           Z5, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func sigmoidVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
 TEXT ·sigmoidVec(SB), NOSPLIT, $0-32
@@ -1684,6 +3055,8 @@ TEXT ·sigmoidVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec00000000<>+0(SB), Y0
@@ -1694,8 +3067,8 @@ TEXT ·sigmoidVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y4
 	VMOVUPS      32(DI)(AX*4), Y5
 	VSUBPS       Y4, Y0, Y4
@@ -1836,10 +3209,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z4
 	VMOVUPS           64(DI)(AX*4), Z5
 	VSUBPS            Z4, Z0, Z4
@@ -1937,6 +3310,260 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VSUBPS       Y4, Y0, Y4
+	VSUBPS       Y5, Y0, Y5
+	VMINPS       Y4, Y1, Y4
+	VMINPS       Y5, Y1, Y5
+	VMAXPS       Y4, Y2, Y4
+	VMAXPS       Y5, Y2, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y5
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y6, Y5
+	VPSRAD       $0x01, Y7, Y4
+	VPSUBD       Y5, Y6, Y6
+	VPSUBD       Y4, Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y8, Y5, Y8
+	VMULPS       Y9, Y4, Y9
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y8, Y6, Y8
+	VMULPS       Y9, Y7, Y9
+	VADDPS       Y3, Y8, Y8
+	VADDPS       Y3, Y9, Y9
+	VDIVPS       Y8, Y3, Y8
+	VDIVPS       Y9, Y3, Y9
+	VMOVNTPS     Y8, (SI)(AX*4)
+	VMOVNTPS     Y9, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VSUBPS       Y4, Y0, Y4
+	VSUBPS       Y5, Y0, Y5
+	VMINPS       Y4, Y1, Y4
+	VMINPS       Y5, Y1, Y5
+	VMAXPS       Y4, Y2, Y4
+	VMAXPS       Y5, Y2, Y5
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y5, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y4
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y5
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y5
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y5, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VFMADD213PS  Y3, Y4, Y8
+	VFMADD213PS  Y3, Y5, Y9
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPSRAD       $0x01, Y6, Y5
+	VPSRAD       $0x01, Y7, Y4
+	VPSUBD       Y5, Y6, Y6
+	VPSUBD       Y4, Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y5, Y5
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y5, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y8, Y5, Y8
+	VMULPS       Y9, Y4, Y9
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y8, Y6, Y8
+	VMULPS       Y9, Y7, Y9
+	VADDPS       Y3, Y8, Y8
+	VADDPS       Y3, Y9, Y9
+	VDIVPS       Y8, Y3, Y8
+	VDIVPS       Y9, Y3, Y9
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y8, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   Y9, Y8, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VSUBPS            Z4, Z0, Z4
+	VSUBPS            Z5, Z0, Z5
+	VMINPS            Z4, Z1, Z4
+	VMINPS            Z5, Z1, Z5
+	VMAXPS            Z4, Z2, Z4
+	VMAXPS            Z5, Z2, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z5, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z5
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z5
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VSCALEFPS         Z6, Z8, Z6
+	VSCALEFPS         Z7, Z9, Z7
+	VADDPS            Z3, Z6, Z6
+	VADDPS            Z3, Z7, Z7
+	VDIVPS            Z6, Z3, Z6
+	VDIVPS            Z7, Z3, Z7
+	VMOVNTPS          Z6, (SI)(AX*4)
+	VMOVNTPS          Z7, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VSUBPS            Z4, Z0, Z4
+	VSUBPS            Z5, Z0, Z5
+	VMINPS            Z4, Z1, Z4
+	VMINPS            Z5, Z1, Z5
+	VMAXPS            Z4, Z2, Z4
+	VMAXPS            Z5, Z2, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z5, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z5
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z5
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z5, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VFMADD213PS       Z3, Z4, Z8
+	VFMADD213PS       Z3, Z5, Z9
+	VSCALEFPS         Z6, Z8, Z6
+	VSCALEFPS         Z7, Z9, Z7
+	VADDPS            Z3, Z6, Z6
+	VADDPS            Z3, Z7, Z7
+	VDIVPS            Z6, Z3, Z6
+	VDIVPS            Z7, Z3, Z7
+	VMOVUPS           Z6, K6, (SI)(AX*4)
+	VMOVUPS           Z7, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func tanhVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
 TEXT ·tanhVec(SB), NOSPLIT, $0-32
@@ -1945,6 +3572,8 @@ TEXT ·tanhVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec42b20000<>+0(SB), Y0
@@ -1956,8 +3585,8 @@ TEXT ·tanhVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y5
 	VMOVUPS      32(DI)(AX*4), Y6
 	VANDPS       vec7fffffff<>+0(SB), Y5, Y7
@@ -2163,10 +3792,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z5
 	VMOVUPS           64(DI)(AX*4), Z6
 	VANDPS.BCST       vec7fffffff<>+0(SB), Z5, Z7
@@ -2328,6 +3957,390 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec42b20000<>+0(SB), Y0
+	VMOVUPS vecc2d00000<>+0(SB), Y1
+	VMOVUPS vec3f800000<>+0(SB), Y2
+	VMOVUPS vec40000000<>+0(SB), Y3
+	VMOVUPS vec3f200000<>+0(SB), Y4
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y5
+	VMOVUPS      32(DI)(AX*4), Y6
+	VANDPS       vec7fffffff<>+0(SB), Y5, Y7
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y8
+	VADDPS       Y7, Y7, Y9
+	VADDPS       Y8, Y8, Y10
+	VMINPS       Y9, Y0, Y9
+	VMINPS       Y10, Y0, Y10
+	VMAXPS       Y9, Y1, Y9
+	VMAXPS       Y10, Y1, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VROUNDPS     $0x00, Y11, Y11
+	VROUNDPS     $0x00, Y12, Y12
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VCVTPS2DQ    Y11, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y11, Y10
+	VPSRAD       $0x01, Y12, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y9, Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y13, Y10, Y13
+	VMULPS       Y14, Y9, Y14
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y12, Y12
+	VMULPS       Y13, Y11, Y13
+	VMULPS       Y14, Y12, Y14
+	VADDPS       Y2, Y13, Y13
+	VADDPS       Y2, Y14, Y14
+	VDIVPS       Y13, Y3, Y13
+	VDIVPS       Y14, Y3, Y14
+	VSUBPS       Y13, Y2, Y13
+	VSUBPS       Y14, Y2, Y14
+	VANDPS       vec80000000<>+0(SB), Y5, Y12
+	VANDPS       vec80000000<>+0(SB), Y6, Y11
+	VORPS        Y12, Y13, Y12
+	VORPS        Y11, Y14, Y11
+	VMULPS       Y5, Y5, Y14
+	VMULPS       Y6, Y6, Y13
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y9
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y14, Y9
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y10
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y13, Y10
+	VFMADD213PS  vec3e088393<>+0(SB), Y14, Y9
+	VFMADD213PS  vec3e088393<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y13, Y10
+	VCMPPS       $0x02, Y7, Y4, Y7
+	VCMPPS       $0x02, Y8, Y4, Y8
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y13, Y6, Y13
+	VFMADD213PS  Y5, Y14, Y9
+	VFMADD213PS  Y6, Y13, Y10
+	VBLENDVPS    Y7, Y12, Y9, Y9
+	VBLENDVPS    Y8, Y11, Y10, Y10
+	VCMPPS       $0x03, Y5, Y5, Y11
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VBLENDVPS    Y11, Y5, Y9, Y9
+	VBLENDVPS    Y8, Y6, Y10, Y10
+	VMOVNTPS     Y9, (SI)(AX*4)
+	VMOVNTPS     Y10, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   (DI)(AX*4), Y5, Y5
+	VMOVUPS      32(BX), Y6
+	VMASKMOVPS   32(DI)(AX*4), Y6, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y5, Y7
+	VANDPS       vec7fffffff<>+0(SB), Y6, Y8
+	VADDPS       Y7, Y7, Y9
+	VADDPS       Y8, Y8, Y10
+	VMINPS       Y9, Y0, Y9
+	VMINPS       Y10, Y0, Y10
+	VMAXPS       Y9, Y1, Y9
+	VMAXPS       Y10, Y1, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VROUNDPS     $0x00, Y11, Y11
+	VROUNDPS     $0x00, Y12, Y12
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VFMADD213PS  Y2, Y9, Y13
+	VFMADD213PS  Y2, Y10, Y14
+	VCVTPS2DQ    Y11, Y11
+	VCVTPS2DQ    Y12, Y12
+	VPSRAD       $0x01, Y11, Y10
+	VPSRAD       $0x01, Y12, Y9
+	VPSUBD       Y10, Y11, Y11
+	VPSUBD       Y9, Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y13, Y10, Y13
+	VMULPS       Y14, Y9, Y14
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y12, Y12
+	VMULPS       Y13, Y11, Y13
+	VMULPS       Y14, Y12, Y14
+	VADDPS       Y2, Y13, Y13
+	VADDPS       Y2, Y14, Y14
+	VDIVPS       Y13, Y3, Y13
+	VDIVPS       Y14, Y3, Y14
+	VSUBPS       Y13, Y2, Y13
+	VSUBPS       Y14, Y2, Y14
+	VANDPS       vec80000000<>+0(SB), Y5, Y12
+	VANDPS       vec80000000<>+0(SB), Y6, Y11
+	VORPS        Y12, Y13, Y12
+	VORPS        Y11, Y14, Y11
+	VMULPS       Y5, Y5, Y14
+	VMULPS       Y6, Y6, Y13
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y9
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y14, Y9
+	VMOVUPS      vecbbbaf0ea<>+0(SB), Y10
+	VFMADD213PS  vec3ca9134e<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbd5c1e2d<>+0(SB), Y13, Y10
+	VFMADD213PS  vec3e088393<>+0(SB), Y14, Y9
+	VFMADD213PS  vec3e088393<>+0(SB), Y13, Y10
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y14, Y9
+	VFMADD213PS  vecbeaaaa99<>+0(SB), Y13, Y10
+	VCMPPS       $0x02, Y7, Y4, Y7
+	VCMPPS       $0x02, Y8, Y4, Y8
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y13, Y6, Y13
+	VFMADD213PS  Y5, Y14, Y9
+	VFMADD213PS  Y6, Y13, Y10
+	VBLENDVPS    Y7, Y12, Y9, Y9
+	VBLENDVPS    Y8, Y11, Y10, Y10
+	VCMPPS       $0x03, Y5, Y5, Y11
+	VCMPPS       $0x03, Y6, Y6, Y8
+	VBLENDVPS    Y11, Y5, Y9, Y9
+	VBLENDVPS    Y8, Y6, Y10, Y10
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y9, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y10, Y9, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec42b20000<>+0(SB), Z0
+	VBROADCASTSS vecc2d00000<>+0(SB), Z1
+	VBROADCASTSS vec3f800000<>+0(SB), Z2
+	VBROADCASTSS vec40000000<>+0(SB), Z3
+	VBROADCASTSS vec3f200000<>+0(SB), Z4
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z5
+	VMOVUPS           64(DI)(AX*4), Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z5, Z7
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z6, Z8
+	VADDPS            Z7, Z7, Z9
+	VADDPS            Z8, Z8, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z10, Z12
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VRNDSCALEPS       $0x00, Z12, Z12
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z12, Z10
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z12, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VBROADCASTSS      vec39506967<>+0(SB), Z14
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VSCALEFPS         Z11, Z13, Z11
+	VSCALEFPS         Z12, Z14, Z12
+	VADDPS            Z2, Z11, Z11
+	VADDPS            Z2, Z12, Z12
+	VDIVPS            Z11, Z3, Z11
+	VDIVPS            Z12, Z3, Z12
+	VSUBPS            Z11, Z2, Z11
+	VSUBPS            Z12, Z2, Z12
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z14
+	VANDPS.BCST       vec80000000<>+0(SB), Z6, Z13
+	VORPS             Z14, Z11, Z14
+	VORPS             Z13, Z12, Z13
+	VMULPS            Z5, Z5, Z12
+	VMULPS            Z6, Z6, Z11
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z12, Z10
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z11, Z9
+	VCMPPS            $0x02, Z7, Z4, K1
+	VCMPPS            $0x02, Z8, Z4, K2
+	VMULPS            Z12, Z5, Z12
+	VMULPS            Z11, Z6, Z11
+	VFMADD213PS       Z5, Z12, Z10
+	VFMADD213PS       Z6, Z11, Z9
+	VBLENDMPS         Z14, Z10, K1, Z10
+	VBLENDMPS         Z13, Z9, K2, Z9
+	VCMPPS            $0x03, Z5, Z5, K2
+	VCMPPS            $0x03, Z6, Z6, K1
+	VBLENDMPS         Z5, Z10, K2, Z10
+	VBLENDMPS         Z6, Z9, K1, Z9
+	VMOVNTPS          Z10, (SI)(AX*4)
+	VMOVNTPS          Z9, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z5
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z5, Z7
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z6, Z8
+	VADDPS            Z7, Z7, Z9
+	VADDPS            Z8, Z8, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VMAXPS            Z9, Z1, Z9
+	VMAXPS            Z10, Z1, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z10, Z12
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VRNDSCALEPS       $0x00, Z12, Z12
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z12, Z10
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z12, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VBROADCASTSS      vec39506967<>+0(SB), Z14
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z10, Z14
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VFMADD213PS       Z2, Z9, Z13
+	VFMADD213PS       Z2, Z10, Z14
+	VSCALEFPS         Z11, Z13, Z11
+	VSCALEFPS         Z12, Z14, Z12
+	VADDPS            Z2, Z11, Z11
+	VADDPS            Z2, Z12, Z12
+	VDIVPS            Z11, Z3, Z11
+	VDIVPS            Z12, Z3, Z12
+	VSUBPS            Z11, Z2, Z11
+	VSUBPS            Z12, Z2, Z12
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z14
+	VANDPS.BCST       vec80000000<>+0(SB), Z6, Z13
+	VORPS             Z14, Z11, Z14
+	VORPS             Z13, Z12, Z13
+	VMULPS            Z5, Z5, Z12
+	VMULPS            Z6, Z6, Z11
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z12, Z10
+	VBROADCASTSS      vecbbbaf0ea<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ca9134e<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbd5c1e2d<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vec3e088393<>+0(SB), Z11, Z9
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z12, Z10
+	VFMADD213PS.BCST  vecbeaaaa99<>+0(SB), Z11, Z9
+	VCMPPS            $0x02, Z7, Z4, K1
+	VCMPPS            $0x02, Z8, Z4, K2
+	VMULPS            Z12, Z5, Z12
+	VMULPS            Z11, Z6, Z11
+	VFMADD213PS       Z5, Z12, Z10
+	VFMADD213PS       Z6, Z11, Z9
+	VBLENDMPS         Z14, Z10, K1, Z10
+	VBLENDMPS         Z13, Z9, K2, Z9
+	VCMPPS            $0x03, Z5, Z5, K2
+	VCMPPS            $0x03, Z6, Z6, K1
+	VBLENDMPS         Z5, Z10, K2, Z10
+	VBLENDMPS         Z6, Z9, K1, Z9
+	VMOVUPS           Z10, K6, (SI)(AX*4)
+	VMOVUPS           Z9, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec7fffffff<>+0(SB)/4, $0x7fffffff
 DATA vec7fffffff<>+4(SB)/4, $0x7fffffff
 DATA vec7fffffff<>+8(SB)/4, $0x7fffffff
@@ -2426,6 +4439,8 @@ TEXT ·siluVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec00000000<>+0(SB), Y0
@@ -2436,8 +4451,8 @@ TEXT ·siluVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y4
 	VMOVUPS      32(DI)(AX*4), Y5
 	VSUBPS       Y4, Y0, Y6
@@ -2582,10 +4597,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z4
 	VMOVUPS           64(DI)(AX*4), Z5
 	VSUBPS            Z4, Z0, Z6
@@ -2687,6 +4702,268 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VSUBPS       Y4, Y0, Y6
+	VSUBPS       Y5, Y0, Y7
+	VMINPS       Y6, Y1, Y6
+	VMINPS       Y7, Y1, Y7
+	VMAXPS       Y6, Y2, Y6
+	VMAXPS       Y7, Y2, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y8, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y7, Y8, Y8
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y6, Y11
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y8, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVNTPS     Y10, (SI)(AX*4)
+	VMOVNTPS     Y11, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VSUBPS       Y4, Y0, Y6
+	VSUBPS       Y5, Y0, Y7
+	VMINPS       Y6, Y1, Y6
+	VMINPS       Y7, Y1, Y7
+	VMAXPS       Y6, Y2, Y6
+	VMAXPS       Y7, Y2, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VFMADD213PS  Y3, Y6, Y10
+	VFMADD213PS  Y3, Y7, Y11
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y8, Y7
+	VPSRAD       $0x01, Y9, Y6
+	VPSUBD       Y7, Y8, Y8
+	VPSUBD       Y6, Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y6, Y11
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y8, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y10, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y11, Y10, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VSUBPS            Z4, Z0, Z6
+	VSUBPS            Z5, Z0, Z7
+	VMINPS            Z6, Z1, Z6
+	VMINPS            Z7, Z1, Z7
+	VMAXPS            Z6, Z2, Z6
+	VMAXPS            Z7, Z2, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VSCALEFPS         Z8, Z10, Z8
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z8, Z8
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z8, Z3, Z8
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z9, Z5, Z9
+	VMOVNTPS          Z8, (SI)(AX*4)
+	VMOVNTPS          Z9, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VSUBPS            Z4, Z0, Z6
+	VSUBPS            Z5, Z0, Z7
+	VMINPS            Z6, Z1, Z6
+	VMINPS            Z7, Z1, Z7
+	VMAXPS            Z6, Z2, Z6
+	VMAXPS            Z7, Z2, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VFMADD213PS       Z3, Z6, Z10
+	VFMADD213PS       Z3, Z7, Z11
+	VSCALEFPS         Z8, Z10, Z8
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z8, Z8
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z8, Z3, Z8
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z9, Z5, Z9
+	VMOVUPS           Z8, K6, (SI)(AX*4)
+	VMOVUPS           Z9, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func geluVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
 TEXT ·geluVec(SB), NOSPLIT, $0-32
@@ -2695,6 +4972,8 @@ TEXT ·geluVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec41700000<>+0(SB), Y0
@@ -2704,8 +4983,8 @@ TEXT ·geluVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y3
 	VMOVUPS      32(DI)(AX*4), Y4
 	VANDPS       vec7fffffff<>+0(SB), Y3, Y5
@@ -2901,10 +5180,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z3
 	VMOVUPS           64(DI)(AX*4), Z4
 	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z5
@@ -3058,6 +5337,370 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec41700000<>+0(SB), Y0
+	VMOVUPS vec3f800000<>+0(SB), Y1
+	VMOVUPS vec00000000<>+0(SB), Y2
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y3
+	VMOVUPS      32(DI)(AX*4), Y4
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y4, Y6
+	VMINPS       Y5, Y0, Y5
+	VMINPS       Y6, Y0, Y6
+	VMULPS       vecbf000000<>+0(SB), Y5, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y6, Y8, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VROUNDPS     $0x00, Y9, Y9
+	VROUNDPS     $0x00, Y10, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VCVTPS2DQ    Y9, Y9
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y9, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y11, Y8, Y11
+	VMULPS       Y12, Y7, Y12
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y11, Y9, Y11
+	VMULPS       Y12, Y10, Y12
+	VMOVUPS      vec3e99999a<>+0(SB), Y10
+	VFMADD213PS  Y1, Y5, Y10
+	VMOVUPS      vec3e99999a<>+0(SB), Y9
+	VFMADD213PS  Y1, Y6, Y9
+	VDIVPS       Y10, Y1, Y10
+	VDIVPS       Y9, Y1, Y9
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y10, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y8
+	VFMADD213PS  vecbe285edc<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e600b92<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y9, Y8
+	VFMADD213PS  vecbd856713<>+0(SB), Y10, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df4f642<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y9, Y8
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y9, Y8, Y9
+	VMULPS       Y10, Y11, Y10
+	VMULPS       Y9, Y12, Y9
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VFNMADD231PS Y10, Y5, Y3
+	VFNMADD231PS Y9, Y6, Y4
+	VMOVNTPS     Y3, (SI)(AX*4)
+	VMOVNTPS     Y4, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y3
+	VMASKMOVPS   (DI)(AX*4), Y3, Y3
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   32(DI)(AX*4), Y4, Y4
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y4, Y6
+	VMINPS       Y5, Y0, Y5
+	VMINPS       Y6, Y0, Y6
+	VMULPS       vecbf000000<>+0(SB), Y5, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       Y5, Y7, Y7
+	VMULPS       Y6, Y8, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VROUNDPS     $0x00, Y9, Y9
+	VROUNDPS     $0x00, Y10, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y7, Y11
+	VFMADD213PS  Y1, Y8, Y12
+	VCVTPS2DQ    Y9, Y9
+	VCVTPS2DQ    Y10, Y10
+	VPSRAD       $0x01, Y9, Y8
+	VPSRAD       $0x01, Y10, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPSUBD       Y7, Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VMULPS       Y11, Y8, Y11
+	VMULPS       Y12, Y7, Y12
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y11, Y9, Y11
+	VMULPS       Y12, Y10, Y12
+	VMOVUPS      vec3e99999a<>+0(SB), Y10
+	VFMADD213PS  Y1, Y5, Y10
+	VMOVUPS      vec3e99999a<>+0(SB), Y9
+	VFMADD213PS  Y1, Y6, Y9
+	VDIVPS       Y10, Y1, Y10
+	VDIVPS       Y9, Y1, Y9
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y10, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y8
+	VFMADD213PS  vecbe285edc<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e600b92<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y9, Y8
+	VFMADD213PS  vecbd856713<>+0(SB), Y10, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y9, Y8
+	VFMADD213PS  vec3df4f642<>+0(SB), Y10, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y9, Y8
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y9, Y8, Y9
+	VMULPS       Y10, Y11, Y10
+	VMULPS       Y9, Y12, Y9
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VFNMADD231PS Y10, Y5, Y3
+	VFNMADD231PS Y9, Y6, Y4
+	VMOVUPS      (BX), Y9
+	VMASKMOVPS   Y3, Y9, (SI)(AX*4)
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   Y4, Y3, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec41700000<>+0(SB), Z0
+	VBROADCASTSS vec3f800000<>+0(SB), Z1
+	VBROADCASTSS vec00000000<>+0(SB), Z2
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z3
+	VMOVUPS           64(DI)(AX*4), Z4
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z4, Z6
+	VMINPS            Z5, Z0, Z5
+	VMINPS            Z6, Z0, Z6
+	VMULPS.BCST       vecbf000000<>+0(SB), Z5, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS            Z5, Z7, Z7
+	VMULPS            Z6, Z8, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VSCALEFPS         Z9, Z11, Z9
+	VSCALEFPS         Z10, Z12, Z10
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z12
+	VFMADD213PS       Z1, Z5, Z12
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z11
+	VFMADD213PS       Z1, Z6, Z11
+	VDIVPS            Z12, Z1, Z12
+	VDIVPS            Z11, Z1, Z11
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z12, Z8
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z11, Z7
+	VMULPS            Z12, Z8, Z12
+	VMULPS            Z11, Z7, Z11
+	VMULPS            Z12, Z9, Z12
+	VMULPS            Z11, Z10, Z11
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VFNMADD231PS      Z12, Z5, Z3
+	VFNMADD231PS      Z11, Z6, Z4
+	VMOVNTPS          Z3, (SI)(AX*4)
+	VMOVNTPS          Z4, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z3
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z4
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z4, Z6
+	VMINPS            Z5, Z0, Z5
+	VMINPS            Z6, Z0, Z6
+	VMULPS.BCST       vecbf000000<>+0(SB), Z5, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS            Z5, Z7, Z7
+	VMULPS            Z6, Z8, Z8
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z7, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z7
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z7, Z11
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z7, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z7, Z11
+	VFMADD213PS       Z1, Z8, Z12
+	VSCALEFPS         Z9, Z11, Z9
+	VSCALEFPS         Z10, Z12, Z10
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z12
+	VFMADD213PS       Z1, Z5, Z12
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z11
+	VFMADD213PS       Z1, Z6, Z11
+	VDIVPS            Z12, Z1, Z12
+	VDIVPS            Z11, Z1, Z11
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z12, Z8
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z11, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z12, Z8
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z11, Z7
+	VMULPS            Z12, Z8, Z12
+	VMULPS            Z11, Z7, Z11
+	VMULPS            Z12, Z9, Z12
+	VMULPS            Z11, Z10, Z11
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VFNMADD231PS      Z12, Z5, Z3
+	VFNMADD231PS      Z11, Z6, Z4
+	VMOVUPS           Z3, K6, (SI)(AX*4)
+	VMOVUPS           Z4, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec41700000<>+0(SB)/4, $0x41700000
 DATA vec41700000<>+4(SB)/4, $0x41700000
 DATA vec41700000<>+8(SB)/4, $0x41700000
@@ -3177,6 +5820,8 @@ TEXT ·geluBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec41700000<>+0(SB), Y0
@@ -3185,9 +5830,9 @@ TEXT ·geluBackVec(SB), NOSPLIT, $0-40
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
-	PREFETCHT0   1024(R8)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y2
 	VMOVUPS      32(DI)(AX*4), Y3
 	VMOVUPS      (R8)(AX*4), Y4
@@ -3400,12 +6045,12 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
-	PREFETCHT0        1024(R8)(AX*4)
-	PREFETCHT0        1088(R8)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z2
 	VMOVUPS           64(DI)(AX*4), Z3
 	VMOVUPS           (R8)(AX*4), Z4
@@ -3579,6 +6224,409 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec41700000<>+0(SB), Y0
+	VMOVUPS vec3f800000<>+0(SB), Y1
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VMOVUPS      (R8)(AX*4), Y4
+	VMOVUPS      32(R8)(AX*4), Y5
+	VANDPS       vec7fffffff<>+0(SB), Y2, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y7
+	VMINPS       Y6, Y0, Y6
+	VMINPS       Y7, Y0, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       vecbf000000<>+0(SB), Y7, Y9
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y9, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VMOVUPS      vec3e99999a<>+0(SB), Y11
+	VFMADD213PS  Y1, Y6, Y11
+	VMOVUPS      vec3e99999a<>+0(SB), Y6
+	VFMADD213PS  Y1, Y7, Y6
+	VDIVPS       Y11, Y1, Y11
+	VDIVPS       Y6, Y1, Y6
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y11, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y10
+	VFMADD213PS  vecbe285edc<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e600b92<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y6, Y10
+	VFMADD213PS  vecbd856713<>+0(SB), Y11, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df4f642<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y6, Y10
+	VMULPS       Y11, Y7, Y11
+	VMULPS       Y6, Y10, Y6
+	VMULPS       Y11, Y12, Y11
+	VMULPS       Y6, Y13, Y6
+	VSUBPS       Y11, Y1, Y10
+	VSUBPS       Y6, Y1, Y7
+	VBLENDVPS    Y2, Y11, Y10, Y10
+	VBLENDVPS    Y3, Y6, Y7, Y7
+	VMULPS       vec3ecc422a<>+0(SB), Y12, Y12
+	VMULPS       vec3ecc422a<>+0(SB), Y13, Y13
+	VFMADD231PS  Y2, Y12, Y10
+	VFMADD231PS  Y3, Y13, Y7
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y7, Y5, Y7
+	VMOVNTPS     Y10, (SI)(AX*4)
+	VMOVNTPS     Y7, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (R8)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(R8)(AX*4), Y5, Y5
+	VANDPS       vec7fffffff<>+0(SB), Y2, Y6
+	VANDPS       vec7fffffff<>+0(SB), Y3, Y7
+	VMINPS       Y6, Y0, Y6
+	VMINPS       Y7, Y0, Y7
+	VMULPS       vecbf000000<>+0(SB), Y6, Y8
+	VMULPS       vecbf000000<>+0(SB), Y7, Y9
+	VMULPS       Y6, Y8, Y8
+	VMULPS       Y7, Y9, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VFMADD213PS  Y1, Y8, Y12
+	VFMADD213PS  Y1, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VMOVUPS      vec3e99999a<>+0(SB), Y11
+	VFMADD213PS  Y1, Y6, Y11
+	VMOVUPS      vec3e99999a<>+0(SB), Y6
+	VFMADD213PS  Y1, Y7, Y6
+	VDIVPS       Y11, Y1, Y11
+	VDIVPS       Y6, Y1, Y6
+	VMOVUPS      vec3d193a87<>+0(SB), Y7
+	VFMADD213PS  vecbe285edc<>+0(SB), Y11, Y7
+	VMOVUPS      vec3d193a87<>+0(SB), Y10
+	VFMADD213PS  vecbe285edc<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e600b92<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e600b92<>+0(SB), Y6, Y10
+	VFMADD213PS  vecbd856713<>+0(SB), Y11, Y7
+	VFMADD213PS  vecbd856713<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3e09daf4<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3dc8dc8a<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df7e7b2<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3df4f642<>+0(SB), Y11, Y7
+	VFMADD213PS  vec3df4f642<>+0(SB), Y6, Y10
+	VMULPS       Y11, Y7, Y11
+	VMULPS       Y6, Y10, Y6
+	VMULPS       Y11, Y12, Y11
+	VMULPS       Y6, Y13, Y6
+	VSUBPS       Y11, Y1, Y10
+	VSUBPS       Y6, Y1, Y7
+	VBLENDVPS    Y2, Y11, Y10, Y10
+	VBLENDVPS    Y3, Y6, Y7, Y7
+	VMULPS       vec3ecc422a<>+0(SB), Y12, Y12
+	VMULPS       vec3ecc422a<>+0(SB), Y13, Y13
+	VFMADD231PS  Y2, Y12, Y10
+	VFMADD231PS  Y3, Y13, Y7
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y7, Y5, Y7
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y10, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y7, Y10, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec41700000<>+0(SB), Z0
+	VBROADCASTSS vec3f800000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VMOVUPS           (R8)(AX*4), Z4
+	VMOVUPS           64(R8)(AX*4), Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z2, Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z7
+	VMINPS            Z6, Z0, Z6
+	VMINPS            Z7, Z0, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS.BCST       vecbf000000<>+0(SB), Z7, Z9
+	VMULPS            Z6, Z8, Z8
+	VMULPS            Z7, Z9, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z13
+	VFMADD213PS       Z1, Z6, Z13
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z6
+	VFMADD213PS       Z1, Z7, Z6
+	VDIVPS            Z13, Z1, Z13
+	VDIVPS            Z6, Z1, Z6
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z13, Z7
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z12
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z6, Z12
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z6, Z12, Z6
+	VMULPS            Z13, Z10, Z13
+	VMULPS            Z6, Z11, Z6
+	VPMOVD2M          Z2, K1
+	VPMOVD2M          Z3, K2
+	VSUBPS            Z13, Z1, Z12
+	VSUBPS            Z6, Z1, Z7
+	VBLENDMPS         Z13, Z12, K1, Z12
+	VBLENDMPS         Z6, Z7, K2, Z7
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z10, Z10
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z11, Z11
+	VFMADD231PS       Z2, Z10, Z12
+	VFMADD231PS       Z3, Z11, Z7
+	VMULPS            Z12, Z4, Z12
+	VMULPS            Z7, Z5, Z7
+	VMOVNTPS          Z12, (SI)(AX*4)
+	VMOVNTPS          Z7, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VMOVUPS.Z         (R8)(AX*4), K6, Z4
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z5
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z2, Z6
+	VANDPS.BCST       vec7fffffff<>+0(SB), Z3, Z7
+	VMINPS            Z6, Z0, Z6
+	VMINPS            Z7, Z0, Z7
+	VMULPS.BCST       vecbf000000<>+0(SB), Z6, Z8
+	VMULPS.BCST       vecbf000000<>+0(SB), Z7, Z9
+	VMULPS            Z6, Z8, Z8
+	VMULPS            Z7, Z9, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VFMADD213PS       Z1, Z8, Z12
+	VFMADD213PS       Z1, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z13
+	VFMADD213PS       Z1, Z6, Z13
+	VBROADCASTSS      vec3e99999a<>+0(SB), Z6
+	VFMADD213PS       Z1, Z7, Z6
+	VDIVPS            Z13, Z1, Z13
+	VDIVPS            Z6, Z1, Z6
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z7
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z13, Z7
+	VBROADCASTSS      vec3d193a87<>+0(SB), Z12
+	VFMADD213PS.BCST  vecbe285edc<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e600b92<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vecbd856713<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3e09daf4<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3dc8dc8a<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df7e7b2<>+0(SB), Z6, Z12
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z13, Z7
+	VFMADD213PS.BCST  vec3df4f642<>+0(SB), Z6, Z12
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z6, Z12, Z6
+	VMULPS            Z13, Z10, Z13
+	VMULPS            Z6, Z11, Z6
+	VPMOVD2M          Z2, K1
+	VPMOVD2M          Z3, K2
+	VSUBPS            Z13, Z1, Z12
+	VSUBPS            Z6, Z1, Z7
+	VBLENDMPS         Z13, Z12, K1, Z12
+	VBLENDMPS         Z6, Z7, K2, Z7
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z10, Z10
+	VMULPS.BCST       vec3ecc422a<>+0(SB), Z11, Z11
+	VFMADD231PS       Z2, Z10, Z12
+	VFMADD231PS       Z3, Z11, Z7
+	VMULPS            Z12, Z4, Z12
+	VMULPS            Z7, Z5, Z7
+	VMOVUPS           Z12, K6, (SI)(AX*4)
+	VMOVUPS           Z7, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec3ecc422a<>+0(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+4(SB)/4, $0x3ecc422a
 DATA vec3ecc422a<>+8(SB)/4, $0x3ecc422a
@@ -3597,6 +6645,8 @@ TEXT ·geluTanhVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec00000000<>+0(SB), Y0
@@ -3607,8 +6657,8 @@ TEXT ·geluTanhVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y4
 	VMOVUPS      32(DI)(AX*4), Y5
 	VMULPS       Y4, Y4, Y6
@@ -3769,10 +6819,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z4
 	VMOVUPS           64(DI)(AX*4), Z5
 	VMULPS            Z4, Z4, Z6
@@ -3890,6 +6940,300 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMULPS       Y4, Y4, Y6
+	VMULPS       Y5, Y5, Y7
+	VMOVUPS      vec3d922279<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y6, Y8
+	VMOVUPS      vec3d922279<>+0(SB), Y6
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y7, Y6
+	VMULPS       Y8, Y4, Y8
+	VMULPS       Y6, Y5, Y6
+	VSUBPS       Y8, Y0, Y8
+	VSUBPS       Y6, Y0, Y6
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y6, Y1, Y6
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y6, Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y9
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y7, Y6
+	VPSRAD       $0x01, Y9, Y8
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y10, Y6, Y10
+	VMULPS       Y11, Y8, Y11
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVNTPS     Y10, (SI)(AX*4)
+	VMOVNTPS     Y11, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VMULPS       Y4, Y4, Y6
+	VMULPS       Y5, Y5, Y7
+	VMOVUPS      vec3d922279<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y6, Y8
+	VMOVUPS      vec3d922279<>+0(SB), Y6
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y7, Y6
+	VMULPS       Y8, Y4, Y8
+	VMULPS       Y6, Y5, Y6
+	VSUBPS       Y8, Y0, Y8
+	VSUBPS       Y6, Y0, Y6
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y6, Y1, Y6
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y6, Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y9
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y6
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VFMADD213PS  Y3, Y8, Y10
+	VFMADD213PS  Y3, Y6, Y11
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y9, Y9
+	VPSRAD       $0x01, Y7, Y6
+	VPSRAD       $0x01, Y9, Y8
+	VPSUBD       Y6, Y7, Y7
+	VPSUBD       Y8, Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y10, Y6, Y10
+	VMULPS       Y11, Y8, Y11
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y9, Y9
+	VMULPS       Y10, Y7, Y10
+	VMULPS       Y11, Y9, Y11
+	VADDPS       Y3, Y10, Y10
+	VADDPS       Y3, Y11, Y11
+	VDIVPS       Y10, Y3, Y10
+	VDIVPS       Y11, Y3, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y10, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y11, Y10, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z5, Z5, Z7
+	VBROADCASTSS      vec3d922279<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d922279<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z7, Z6
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z6, Z5, Z6
+	VSUBPS            Z8, Z0, Z8
+	VSUBPS            Z6, Z0, Z6
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z6, Z1, Z6
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z6, Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z9
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VSCALEFPS         Z7, Z10, Z7
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z7, Z7
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z7, Z3, Z7
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z7, Z4, Z7
+	VMULPS            Z9, Z5, Z9
+	VMOVNTPS          Z7, (SI)(AX*4)
+	VMOVNTPS          Z9, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VMULPS            Z4, Z4, Z6
+	VMULPS            Z5, Z5, Z7
+	VBROADCASTSS      vec3d922279<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d922279<>+0(SB), Z6
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z7, Z6
+	VMULPS            Z8, Z4, Z8
+	VMULPS            Z6, Z5, Z6
+	VSUBPS            Z8, Z0, Z8
+	VSUBPS            Z6, Z0, Z6
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z6, Z1, Z6
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z6, Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z6, Z9
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z9, Z9
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z9, Z6
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z9, Z6
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z10
+	VBROADCASTSS      vec39506967<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z6, Z11
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VFMADD213PS       Z3, Z8, Z10
+	VFMADD213PS       Z3, Z6, Z11
+	VSCALEFPS         Z7, Z10, Z7
+	VSCALEFPS         Z9, Z11, Z9
+	VADDPS            Z3, Z7, Z7
+	VADDPS            Z3, Z9, Z9
+	VDIVPS            Z7, Z3, Z7
+	VDIVPS            Z9, Z3, Z9
+	VMULPS            Z7, Z4, Z7
+	VMULPS            Z9, Z5, Z9
+	VMOVUPS           Z7, K6, (SI)(AX*4)
+	VMOVUPS           Z9, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec3d922279<>+0(SB)/4, $0x3d922279
 DATA vec3d922279<>+4(SB)/4, $0x3d922279
 DATA vec3d922279<>+8(SB)/4, $0x3d922279
@@ -3919,6 +7263,8 @@ TEXT ·geluTanhBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec49742400<>+0(SB), Y0
@@ -3929,9 +7275,9 @@ TEXT ·geluTanhBackVec(SB), NOSPLIT, $0-40
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
-	PREFETCHT0   1024(R8)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y4
 	VMOVUPS      32(DI)(AX*4), Y5
 	VMOVUPS      (R8)(AX*4), Y6
@@ -4135,12 +7481,12 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
-	PREFETCHT0        1024(R8)(AX*4)
-	PREFETCHT0        1088(R8)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z5
 	VMOVUPS           64(DI)(AX*4), Z6
 	VMOVUPS           (R8)(AX*4), Z7
@@ -4290,6 +7636,378 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec49742400<>+0(SB), Y0
+	VMOVUPS vec00000000<>+0(SB), Y1
+	VMOVUPS vec42b20000<>+0(SB), Y2
+	VMOVUPS vecc2d00000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMOVUPS      (R8)(AX*4), Y6
+	VMOVUPS      32(R8)(AX*4), Y7
+	VMULPS       Y4, Y4, Y8
+	VMULPS       Y5, Y5, Y9
+	VMINPS       Y8, Y0, Y8
+	VMINPS       Y9, Y0, Y9
+	VMOVUPS      vec3d922279<>+0(SB), Y10
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y10
+	VMOVUPS      vec3d922279<>+0(SB), Y11
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VSUBPS       Y10, Y1, Y10
+	VSUBPS       Y11, Y1, Y11
+	VMINPS       Y10, Y2, Y10
+	VMINPS       Y11, Y2, Y11
+	VMAXPS       Y10, Y3, Y10
+	VMAXPS       Y11, Y3, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VMULPS       vec3fb8aa3b<>+0(SB), Y11, Y13
+	VROUNDPS     $0x00, Y12, Y12
+	VROUNDPS     $0x00, Y13, Y13
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y13, Y11
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y13, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VMOVUPS      vec39506967<>+0(SB), Y15
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y13, Y13
+	VPSRAD       $0x01, Y12, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y11, Y12, Y12
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPSLLD       $0x17, Y13, Y13
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VADDPS       vec3f800000<>+0(SB), Y14, Y14
+	VADDPS       vec3f800000<>+0(SB), Y15, Y15
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y14, Y13, Y14
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y15, Y13, Y15
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y13
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y13
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y8
+	VMOVUPS      vec3f800000<>+0(SB), Y9
+	VSUBPS       Y14, Y9, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y12
+	VSUBPS       Y15, Y12, Y12
+	VMULPS       Y9, Y14, Y9
+	VMULPS       Y12, Y15, Y12
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y12, Y5, Y12
+	VFMADD231PS  Y13, Y9, Y14
+	VFMADD231PS  Y8, Y12, Y15
+	VMULPS       Y14, Y6, Y14
+	VMULPS       Y15, Y7, Y15
+	VMOVNTPS     Y14, (SI)(AX*4)
+	VMOVNTPS     Y15, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (R8)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(R8)(AX*4), Y7, Y7
+	VMULPS       Y4, Y4, Y8
+	VMULPS       Y5, Y5, Y9
+	VMINPS       Y8, Y0, Y8
+	VMINPS       Y9, Y0, Y9
+	VMOVUPS      vec3d922279<>+0(SB), Y10
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y10
+	VMOVUPS      vec3d922279<>+0(SB), Y11
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y11
+	VMULPS       Y10, Y4, Y10
+	VMULPS       Y11, Y5, Y11
+	VSUBPS       Y10, Y1, Y10
+	VSUBPS       Y11, Y1, Y11
+	VMINPS       Y10, Y2, Y10
+	VMINPS       Y11, Y2, Y11
+	VMAXPS       Y10, Y3, Y10
+	VMAXPS       Y11, Y3, Y11
+	VMULPS       vec3fb8aa3b<>+0(SB), Y10, Y12
+	VMULPS       vec3fb8aa3b<>+0(SB), Y11, Y13
+	VROUNDPS     $0x00, Y12, Y12
+	VROUNDPS     $0x00, Y13, Y13
+	VFNMADD231PS vec3f318000<>+0(SB), Y12, Y10
+	VFNMADD231PS vec3f318000<>+0(SB), Y13, Y11
+	VFNMADD231PS vecb95e8083<>+0(SB), Y12, Y10
+	VFNMADD231PS vecb95e8083<>+0(SB), Y13, Y11
+	VMOVUPS      vec39506967<>+0(SB), Y14
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y10, Y14
+	VMOVUPS      vec39506967<>+0(SB), Y15
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3c088908<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3c088908<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f000000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f000000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VFMADD213PS  vec3f800000<>+0(SB), Y10, Y14
+	VFMADD213PS  vec3f800000<>+0(SB), Y11, Y15
+	VCVTPS2DQ    Y12, Y12
+	VCVTPS2DQ    Y13, Y13
+	VPSRAD       $0x01, Y12, Y11
+	VPSRAD       $0x01, Y13, Y10
+	VPSUBD       Y11, Y12, Y12
+	VPSUBD       Y10, Y13, Y13
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VPADDD       vec0000007f<>+0(SB), Y12, Y12
+	VPADDD       vec0000007f<>+0(SB), Y13, Y13
+	VPSLLD       $0x17, Y12, Y12
+	VPSLLD       $0x17, Y13, Y13
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VADDPS       vec3f800000<>+0(SB), Y14, Y14
+	VADDPS       vec3f800000<>+0(SB), Y15, Y15
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y14, Y13, Y14
+	VMOVUPS      vec3f800000<>+0(SB), Y13
+	VDIVPS       Y15, Y13, Y15
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y13
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y8, Y13
+	VMOVUPS      vec3e5b33b6<>+0(SB), Y8
+	VFMADD213PS  vec3fcc422a<>+0(SB), Y9, Y8
+	VMOVUPS      vec3f800000<>+0(SB), Y9
+	VSUBPS       Y14, Y9, Y9
+	VMOVUPS      vec3f800000<>+0(SB), Y12
+	VSUBPS       Y15, Y12, Y12
+	VMULPS       Y9, Y14, Y9
+	VMULPS       Y12, Y15, Y12
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y12, Y5, Y12
+	VFMADD231PS  Y13, Y9, Y14
+	VFMADD231PS  Y8, Y12, Y15
+	VMULPS       Y14, Y6, Y14
+	VMULPS       Y15, Y7, Y15
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y14, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec49742400<>+0(SB), Z0
+	VBROADCASTSS vec00000000<>+0(SB), Z1
+	VBROADCASTSS vec42b20000<>+0(SB), Z2
+	VBROADCASTSS vecc2d00000<>+0(SB), Z3
+	VBROADCASTSS vec3f800000<>+0(SB), Z4
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z5
+	VMOVUPS           64(DI)(AX*4), Z6
+	VMOVUPS           (R8)(AX*4), Z7
+	VMOVUPS           64(R8)(AX*4), Z8
+	VMULPS            Z5, Z5, Z9
+	VMULPS            Z6, Z6, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VBROADCASTSS      vec3d922279<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z11
+	VBROADCASTSS      vec3d922279<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z12
+	VMULPS            Z11, Z5, Z11
+	VMULPS            Z12, Z6, Z12
+	VSUBPS            Z11, Z1, Z11
+	VSUBPS            Z12, Z1, Z12
+	VMINPS            Z11, Z2, Z11
+	VMINPS            Z12, Z2, Z12
+	VMAXPS            Z11, Z3, Z11
+	VMAXPS            Z12, Z3, Z12
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z11, Z13
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z12, Z14
+	VRNDSCALEPS       $0x00, Z13, Z13
+	VRNDSCALEPS       $0x00, Z14, Z14
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z14, Z12
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z14, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z15
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z11, Z15
+	VBROADCASTSS      vec39506967<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VSCALEFPS         Z13, Z15, Z13
+	VSCALEFPS         Z14, Z16, Z14
+	VADDPS            Z4, Z13, Z13
+	VADDPS            Z4, Z14, Z14
+	VDIVPS            Z13, Z4, Z13
+	VDIVPS            Z14, Z4, Z14
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z16
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z9
+	VSUBPS            Z13, Z4, Z10
+	VSUBPS            Z14, Z4, Z15
+	VMULPS            Z10, Z13, Z10
+	VMULPS            Z15, Z14, Z15
+	VMULPS            Z10, Z5, Z10
+	VMULPS            Z15, Z6, Z15
+	VFMADD231PS       Z16, Z10, Z13
+	VFMADD231PS       Z9, Z15, Z14
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z14, Z8, Z14
+	VMOVNTPS          Z13, (SI)(AX*4)
+	VMOVNTPS          Z14, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z5
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z6
+	VMOVUPS.Z         (R8)(AX*4), K6, Z7
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z8
+	VMULPS            Z5, Z5, Z9
+	VMULPS            Z6, Z6, Z10
+	VMINPS            Z9, Z0, Z9
+	VMINPS            Z10, Z0, Z10
+	VBROADCASTSS      vec3d922279<>+0(SB), Z11
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z11
+	VBROADCASTSS      vec3d922279<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z12
+	VMULPS            Z11, Z5, Z11
+	VMULPS            Z12, Z6, Z12
+	VSUBPS            Z11, Z1, Z11
+	VSUBPS            Z12, Z1, Z12
+	VMINPS            Z11, Z2, Z11
+	VMINPS            Z12, Z2, Z12
+	VMAXPS            Z11, Z3, Z11
+	VMAXPS            Z12, Z3, Z12
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z11, Z13
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z12, Z14
+	VRNDSCALEPS       $0x00, Z13, Z13
+	VRNDSCALEPS       $0x00, Z14, Z14
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z14, Z12
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z13, Z11
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z14, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z15
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z11, Z15
+	VBROADCASTSS      vec39506967<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z12, Z16
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z11, Z15
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VFMADD213PS       Z4, Z11, Z15
+	VFMADD213PS       Z4, Z12, Z16
+	VSCALEFPS         Z13, Z15, Z13
+	VSCALEFPS         Z14, Z16, Z14
+	VADDPS            Z4, Z13, Z13
+	VADDPS            Z4, Z14, Z14
+	VDIVPS            Z13, Z4, Z13
+	VDIVPS            Z14, Z4, Z14
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z16
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z9, Z16
+	VBROADCASTSS      vec3e5b33b6<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3fcc422a<>+0(SB), Z10, Z9
+	VSUBPS            Z13, Z4, Z10
+	VSUBPS            Z14, Z4, Z15
+	VMULPS            Z10, Z13, Z10
+	VMULPS            Z15, Z14, Z15
+	VMULPS            Z10, Z5, Z10
+	VMULPS            Z15, Z6, Z15
+	VFMADD231PS       Z16, Z10, Z13
+	VFMADD231PS       Z9, Z15, Z14
+	VMULPS            Z13, Z7, Z13
+	VMULPS            Z14, Z8, Z14
+	VMOVUPS           Z13, K6, (SI)(AX*4)
+	VMOVUPS           Z14, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec49742400<>+0(SB)/4, $0x49742400
 DATA vec49742400<>+4(SB)/4, $0x49742400
 DATA vec49742400<>+8(SB)/4, $0x49742400
@@ -4311,7 +8029,7 @@ DATA vec3e5b33b6<>+28(SB)/4, $0x3e5b33b6
 GLOBL vec3e5b33b6<>(SB), RODATA|NOPTR, $32
 
 // func sigmoidBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sigmoidBackVec(SB), NOSPLIT, $0-40
 	MOVQ    dst+8(FP), SI
 	MOVQ    y+16(FP), DI
@@ -4319,6 +8037,8 @@ TEXT ·sigmoidBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	VMOVUPS vec3f800000<>+0(SB), Y0
 	SUBQ    $0x10, CX
 	JL      rest
@@ -4369,8 +8089,61 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	VMOVUPS vec3f800000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y1
+	VMOVUPS  32(DI)(AX*4), Y2
+	VMOVUPS  (R8)(AX*4), Y3
+	VMOVUPS  32(R8)(AX*4), Y4
+	VMULPS   Y1, Y3, Y3
+	VMULPS   Y2, Y4, Y4
+	VSUBPS   Y1, Y0, Y1
+	VSUBPS   Y2, Y0, Y2
+	VMULPS   Y1, Y3, Y1
+	VMULPS   Y2, Y4, Y2
+	VMOVNTPS Y1, (SI)(AX*4)
+	VMOVNTPS Y2, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VMULPS     Y1, Y3, Y3
+	VMULPS     Y2, Y4, Y4
+	VSUBPS     Y1, Y0, Y1
+	VSUBPS     Y2, Y0, Y2
+	VMULPS     Y1, Y3, Y1
+	VMULPS     Y2, Y4, Y2
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y1, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func tanhBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·tanhBackVec(SB), NOSPLIT, $0-40
 	MOVQ    dst+8(FP), SI
 	MOVQ    y+16(FP), DI
@@ -4378,6 +8151,8 @@ TEXT ·tanhBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	VMOVUPS vec3f800000<>+0(SB), Y0
 	SUBQ    $0x10, CX
 	JL      rest
@@ -4428,6 +8203,59 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	VMOVUPS vec3f800000<>+0(SB), Y0
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y1
+	VMOVUPS  32(DI)(AX*4), Y2
+	VMOVUPS  (R8)(AX*4), Y3
+	VMOVUPS  32(R8)(AX*4), Y4
+	VMULPS   Y1, Y1, Y1
+	VMULPS   Y2, Y2, Y2
+	VSUBPS   Y1, Y0, Y1
+	VSUBPS   Y2, Y0, Y2
+	VMULPS   Y1, Y3, Y1
+	VMULPS   Y2, Y4, Y2
+	VMOVNTPS Y1, (SI)(AX*4)
+	VMOVNTPS Y2, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VMULPS     Y1, Y1, Y1
+	VMULPS     Y2, Y2, Y2
+	VSUBPS     Y1, Y0, Y1
+	VSUBPS     Y2, Y0, Y2
+	VMULPS     Y1, Y3, Y1
+	VMULPS     Y2, Y4, Y2
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y1, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y2, Y1, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func siluBackVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
 TEXT ·siluBackVec(SB), NOSPLIT, $0-40
@@ -4437,6 +8265,8 @@ TEXT ·siluBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec00000000<>+0(SB), Y0
@@ -4447,9 +8277,9 @@ TEXT ·siluBackVec(SB), NOSPLIT, $0-40
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
-	PREFETCHT0   1024(R8)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y4
 	VMOVUPS      32(DI)(AX*4), Y5
 	VMOVUPS      (R8)(AX*4), Y6
@@ -4616,12 +8446,12 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
-	PREFETCHT0        1024(R8)(AX*4)
-	PREFETCHT0        1088(R8)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z4
 	VMOVUPS           64(DI)(AX*4), Z5
 	VMOVUPS           (R8)(AX*4), Z6
@@ -4743,22 +8573,331 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	VMOVUPS vec3f800000<>+0(SB), Y3
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y4
+	VMOVUPS      32(DI)(AX*4), Y5
+	VMOVUPS      (R8)(AX*4), Y6
+	VMOVUPS      32(R8)(AX*4), Y7
+	VSUBPS       Y4, Y0, Y8
+	VSUBPS       Y5, Y0, Y9
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y9, Y1, Y9
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y9, Y2, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VDIVPS       Y12, Y3, Y12
+	VDIVPS       Y13, Y3, Y13
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y13, Y7, Y7
+	VSUBPS       Y12, Y3, Y12
+	VSUBPS       Y13, Y3, Y13
+	VMULPS       Y12, Y4, Y12
+	VMULPS       Y13, Y5, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VMULPS       Y12, Y6, Y12
+	VMULPS       Y13, Y7, Y13
+	VMOVNTPS     Y12, (SI)(AX*4)
+	VMOVNTPS     Y13, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (DI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(DI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (R8)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(R8)(AX*4), Y7, Y7
+	VSUBPS       Y4, Y0, Y8
+	VSUBPS       Y5, Y0, Y9
+	VMINPS       Y8, Y1, Y8
+	VMINPS       Y9, Y1, Y9
+	VMAXPS       Y8, Y2, Y8
+	VMAXPS       Y9, Y2, Y9
+	VMULPS       vec3fb8aa3b<>+0(SB), Y8, Y10
+	VMULPS       vec3fb8aa3b<>+0(SB), Y9, Y11
+	VROUNDPS     $0x00, Y10, Y10
+	VROUNDPS     $0x00, Y11, Y11
+	VFNMADD231PS vec3f318000<>+0(SB), Y10, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y11, Y9
+	VFNMADD231PS vecb95e8083<>+0(SB), Y10, Y8
+	VFNMADD231PS vecb95e8083<>+0(SB), Y11, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y12
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y8, Y12
+	VMOVUPS      vec39506967<>+0(SB), Y13
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3c088908<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3c088908<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y9, Y13
+	VFMADD213PS  vec3f000000<>+0(SB), Y8, Y12
+	VFMADD213PS  vec3f000000<>+0(SB), Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VFMADD213PS  Y3, Y8, Y12
+	VFMADD213PS  Y3, Y9, Y13
+	VCVTPS2DQ    Y10, Y10
+	VCVTPS2DQ    Y11, Y11
+	VPSRAD       $0x01, Y10, Y9
+	VPSRAD       $0x01, Y11, Y8
+	VPSUBD       Y9, Y10, Y10
+	VPSUBD       Y8, Y11, Y11
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y12, Y9, Y12
+	VMULPS       Y13, Y8, Y13
+	VPADDD       vec0000007f<>+0(SB), Y10, Y10
+	VPADDD       vec0000007f<>+0(SB), Y11, Y11
+	VPSLLD       $0x17, Y10, Y10
+	VPSLLD       $0x17, Y11, Y11
+	VMULPS       Y12, Y10, Y12
+	VMULPS       Y13, Y11, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VDIVPS       Y12, Y3, Y12
+	VDIVPS       Y13, Y3, Y13
+	VMULPS       Y12, Y6, Y6
+	VMULPS       Y13, Y7, Y7
+	VSUBPS       Y12, Y3, Y12
+	VSUBPS       Y13, Y3, Y13
+	VMULPS       Y12, Y4, Y12
+	VMULPS       Y13, Y5, Y13
+	VADDPS       Y3, Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VMULPS       Y12, Y6, Y12
+	VMULPS       Y13, Y7, Y13
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y12, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y12
+	VMASKMOVPS   Y13, Y12, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	VBROADCASTSS vec3f800000<>+0(SB), Z3
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z4
+	VMOVUPS           64(DI)(AX*4), Z5
+	VMOVUPS           (R8)(AX*4), Z6
+	VMOVUPS           64(R8)(AX*4), Z7
+	VSUBPS            Z4, Z0, Z8
+	VSUBPS            Z5, Z0, Z9
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z9, Z1, Z9
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z9, Z2, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VDIVPS            Z10, Z3, Z10
+	VDIVPS            Z11, Z3, Z11
+	VMULPS            Z10, Z6, Z6
+	VMULPS            Z11, Z7, Z7
+	VSUBPS            Z10, Z3, Z10
+	VSUBPS            Z11, Z3, Z11
+	VMULPS            Z10, Z4, Z10
+	VMULPS            Z11, Z5, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VMULPS            Z10, Z6, Z10
+	VMULPS            Z11, Z7, Z11
+	VMOVNTPS          Z10, (SI)(AX*4)
+	VMOVNTPS          Z11, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z4
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z5
+	VMOVUPS.Z         (R8)(AX*4), K6, Z6
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z7
+	VSUBPS            Z4, Z0, Z8
+	VSUBPS            Z5, Z0, Z9
+	VMINPS            Z8, Z1, Z8
+	VMINPS            Z9, Z1, Z9
+	VMAXPS            Z8, Z2, Z8
+	VMAXPS            Z9, Z2, Z9
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z8, Z10
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z9, Z11
+	VRNDSCALEPS       $0x00, Z10, Z10
+	VRNDSCALEPS       $0x00, Z11, Z11
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z11, Z9
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z10, Z8
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z11, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z12
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z8, Z12
+	VBROADCASTSS      vec39506967<>+0(SB), Z13
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z9, Z13
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z8, Z12
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VFMADD213PS       Z3, Z8, Z12
+	VFMADD213PS       Z3, Z9, Z13
+	VSCALEFPS         Z10, Z12, Z10
+	VSCALEFPS         Z11, Z13, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VDIVPS            Z10, Z3, Z10
+	VDIVPS            Z11, Z3, Z11
+	VMULPS            Z10, Z6, Z6
+	VMULPS            Z11, Z7, Z7
+	VSUBPS            Z10, Z3, Z10
+	VSUBPS            Z11, Z3, Z11
+	VMULPS            Z10, Z4, Z10
+	VMULPS            Z11, Z5, Z11
+	VADDPS            Z3, Z10, Z10
+	VADDPS            Z3, Z11, Z11
+	VMULPS            Z10, Z6, Z10
+	VMULPS            Z11, Z7, Z11
+	VMOVUPS           Z10, K6, (SI)(AX*4)
+	VMOVUPS           Z11, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func logVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512F, BMI2, FMA3, MMX+
 TEXT ·logVec(SB), NOSPLIT, $0-32
-	MOVQ dst+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ scalars+24(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
-	CMPQ ·level+0(SB), $0x02
-	JGE  wide
-	SUBQ $0x10, CX
-	JL   rest
+	MOVQ  dst+8(FP), SI
+	MOVQ  x+16(FP), DI
+	MOVQ  scalars+24(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	CMPQ  ·level+0(SB), $0x02
+	JGE   wide
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
-	PREFETCHT0  1024(SI)(AX*4)
-	PREFETCHT0  1024(DI)(AX*4)
+	PREFETCHT0  4096(SI)(AX*4)
+	PREFETCHT0  4096(DI)(AX*4)
 	VMOVUPS     (DI)(AX*4), Y0
 	VMOVUPS     32(DI)(AX*4), Y1
 	VCMPPS      $0x01, vec00800000<>+0(SB), Y0, Y2
@@ -4924,10 +9063,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0       1024(SI)(AX*4)
-	PREFETCHT0       1088(SI)(AX*4)
-	PREFETCHT0       1024(DI)(AX*4)
-	PREFETCHT0       1088(DI)(AX*4)
+	PREFETCHT0       4096(SI)(AX*4)
+	PREFETCHT0       4160(SI)(AX*4)
+	PREFETCHT0       4096(DI)(AX*4)
+	PREFETCHT0       4160(DI)(AX*4)
 	VMOVUPS          (DI)(AX*4), Z1
 	VMOVUPS          64(DI)(AX*4), Z2
 	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z1, K1
@@ -5082,6 +9221,341 @@ wide_rest:
 	VMOVUPS          Z3, K7, 64(SI)(AX*4)
 
 wide_done:
+	VZEROUPPER
+	RET
+
+past:
+	NEGQ CX
+	CMPQ ·level+0(SB), $0x02
+	JGE  past_wide
+	SUBQ $0x10, CX
+	JL   past_rest
+
+past_loop:
+	PREFETCHT0  4096(DI)(AX*4)
+	VMOVUPS     (DI)(AX*4), Y0
+	VMOVUPS     32(DI)(AX*4), Y1
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y0, Y2
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y1, Y3
+	VMULPS      vec4b000000<>+0(SB), Y0, Y4
+	VMULPS      vec4b000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y2, Y4, Y0, Y4
+	VBLENDVPS   Y3, Y5, Y1, Y5
+	VANDPS      vecc1b80000<>+0(SB), Y2, Y2
+	VANDPS      vecc1b80000<>+0(SB), Y3, Y3
+	VPSUBD      vec3f3504f3<>+0(SB), Y4, Y6
+	VPSUBD      vec3f3504f3<>+0(SB), Y5, Y7
+	VPSRAD      $0x17, Y6, Y6
+	VPSRAD      $0x17, Y7, Y7
+	VPSLLD      $0x17, Y6, Y8
+	VPSLLD      $0x17, Y7, Y9
+	VPSUBD      Y8, Y4, Y8
+	VPSUBD      Y9, Y5, Y9
+	VSUBPS      vec3f800000<>+0(SB), Y8, Y8
+	VSUBPS      vec3f800000<>+0(SB), Y9, Y9
+	VCVTDQ2PS   Y6, Y6
+	VCVTDQ2PS   Y7, Y7
+	VADDPS      Y2, Y6, Y2
+	VADDPS      Y3, Y7, Y3
+	VMULPS      Y8, Y8, Y7
+	VMULPS      Y9, Y9, Y6
+	VMOVUPS     vec3d9021bb<>+0(SB), Y5
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y8, Y5
+	VMOVUPS     vec3d9021bb<>+0(SB), Y4
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y9, Y4
+	VFMADD213PS vec3def251a<>+0(SB), Y8, Y5
+	VFMADD213PS vec3def251a<>+0(SB), Y9, Y4
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y8, Y5
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe2aae50<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe2aae50<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e4cceac<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e4cceac<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y9, Y4
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y8, Y5
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y9, Y4
+	VMULPS      Y7, Y8, Y10
+	VMULPS      Y6, Y9, Y11
+	VMULPS      Y5, Y10, Y5
+	VMULPS      Y4, Y11, Y4
+	VFMADD231PS vecb95e8083<>+0(SB), Y2, Y5
+	VFMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VFMADD231PS vecbf000000<>+0(SB), Y7, Y5
+	VFMADD231PS vecbf000000<>+0(SB), Y6, Y4
+	VADDPS      Y5, Y8, Y5
+	VADDPS      Y4, Y9, Y4
+	VFMADD231PS vec3f318000<>+0(SB), Y2, Y5
+	VFMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y0, Y3
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y5, Y0, Y5
+	VBLENDVPS   Y2, Y4, Y1, Y4
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y0, Y2
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y1, Y3
+	VBLENDVPS   Y2, vecff800000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y3, vecff800000<>+0(SB), Y4, Y4
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y0, Y0
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y1, Y1
+	VBLENDVPS   Y0, vec7fc00000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y1, vec7fc00000<>+0(SB), Y4, Y4
+	VMOVNTPS    Y5, (SI)(AX*4)
+	VMOVNTPS    Y4, 32(SI)(AX*4)
+	ADDQ        $0x10, AX
+	SUBQ        $0x10, CX
+	JGE         past_loop
+
+past_rest:
+	ADDQ        $0x10, CX
+	JE          past_done
+	LEAQ        vecTail<>+64(SB), BX
+	SHLQ        $0x02, CX
+	SUBQ        CX, BX
+	VMOVUPS     (BX), Y0
+	VMASKMOVPS  (DI)(AX*4), Y0, Y0
+	VMOVUPS     32(BX), Y1
+	VMASKMOVPS  32(DI)(AX*4), Y1, Y1
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y0, Y2
+	VCMPPS      $0x01, vec00800000<>+0(SB), Y1, Y3
+	VMULPS      vec4b000000<>+0(SB), Y0, Y4
+	VMULPS      vec4b000000<>+0(SB), Y1, Y5
+	VBLENDVPS   Y2, Y4, Y0, Y4
+	VBLENDVPS   Y3, Y5, Y1, Y5
+	VANDPS      vecc1b80000<>+0(SB), Y2, Y2
+	VANDPS      vecc1b80000<>+0(SB), Y3, Y3
+	VPSUBD      vec3f3504f3<>+0(SB), Y4, Y6
+	VPSUBD      vec3f3504f3<>+0(SB), Y5, Y7
+	VPSRAD      $0x17, Y6, Y6
+	VPSRAD      $0x17, Y7, Y7
+	VPSLLD      $0x17, Y6, Y8
+	VPSLLD      $0x17, Y7, Y9
+	VPSUBD      Y8, Y4, Y8
+	VPSUBD      Y9, Y5, Y9
+	VSUBPS      vec3f800000<>+0(SB), Y8, Y8
+	VSUBPS      vec3f800000<>+0(SB), Y9, Y9
+	VCVTDQ2PS   Y6, Y6
+	VCVTDQ2PS   Y7, Y7
+	VADDPS      Y2, Y6, Y2
+	VADDPS      Y3, Y7, Y3
+	VMULPS      Y8, Y8, Y7
+	VMULPS      Y9, Y9, Y6
+	VMOVUPS     vec3d9021bb<>+0(SB), Y5
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y8, Y5
+	VMOVUPS     vec3d9021bb<>+0(SB), Y4
+	VFMADD213PS vecbdebd1b8<>+0(SB), Y9, Y4
+	VFMADD213PS vec3def251a<>+0(SB), Y8, Y5
+	VFMADD213PS vec3def251a<>+0(SB), Y9, Y4
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y8, Y5
+	VFMADD213PS vecbdfe5d4f<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e11e9bf<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe2aae50<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe2aae50<>+0(SB), Y9, Y4
+	VFMADD213PS vec3e4cceac<>+0(SB), Y8, Y5
+	VFMADD213PS vec3e4cceac<>+0(SB), Y9, Y4
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y8, Y5
+	VFMADD213PS vecbe7ffffc<>+0(SB), Y9, Y4
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y8, Y5
+	VFMADD213PS vec3eaaaaaa<>+0(SB), Y9, Y4
+	VMULPS      Y7, Y8, Y10
+	VMULPS      Y6, Y9, Y11
+	VMULPS      Y5, Y10, Y5
+	VMULPS      Y4, Y11, Y4
+	VFMADD231PS vecb95e8083<>+0(SB), Y2, Y5
+	VFMADD231PS vecb95e8083<>+0(SB), Y3, Y4
+	VFMADD231PS vecbf000000<>+0(SB), Y7, Y5
+	VFMADD231PS vecbf000000<>+0(SB), Y6, Y4
+	VADDPS      Y5, Y8, Y5
+	VADDPS      Y4, Y9, Y4
+	VFMADD231PS vec3f318000<>+0(SB), Y2, Y5
+	VFMADD231PS vec3f318000<>+0(SB), Y3, Y4
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y0, Y3
+	VCMPPS      $0x01, vec7f800000<>+0(SB), Y1, Y2
+	VBLENDVPS   Y3, Y5, Y0, Y5
+	VBLENDVPS   Y2, Y4, Y1, Y4
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y0, Y2
+	VCMPPS      $0x00, vec00000000<>+0(SB), Y1, Y3
+	VBLENDVPS   Y2, vecff800000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y3, vecff800000<>+0(SB), Y4, Y4
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y0, Y0
+	VCMPPS      $0x01, vec00000000<>+0(SB), Y1, Y1
+	VBLENDVPS   Y0, vec7fc00000<>+0(SB), Y5, Y5
+	VBLENDVPS   Y1, vec7fc00000<>+0(SB), Y4, Y4
+	VMOVUPS     (BX), Y1
+	VMASKMOVPS  Y5, Y1, (SI)(AX*4)
+	VMOVUPS     32(BX), Y5
+	VMASKMOVPS  Y4, Y5, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vecc1b80000<>+0(SB), Z0
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0       4096(DI)(AX*4)
+	PREFETCHT0       4160(DI)(AX*4)
+	VMOVUPS          (DI)(AX*4), Z1
+	VMOVUPS          64(DI)(AX*4), Z2
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z2, K2
+	VMULPS.BCST      vec4b000000<>+0(SB), Z1, Z3
+	VMULPS.BCST      vec4b000000<>+0(SB), Z2, Z4
+	VBLENDMPS        Z3, Z1, K1, Z3
+	VBLENDMPS        Z4, Z2, K2, Z4
+	VMOVAPS.Z        Z0, K1, Z5
+	VMOVAPS.Z        Z0, K2, Z6
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z3, Z7
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z4, Z8
+	VPSRAD           $0x17, Z7, Z7
+	VPSRAD           $0x17, Z8, Z8
+	VPSLLD           $0x17, Z7, Z9
+	VPSLLD           $0x17, Z8, Z10
+	VPSUBD           Z9, Z3, Z9
+	VPSUBD           Z10, Z4, Z10
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z9, Z9
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z10, Z10
+	VCVTDQ2PS        Z7, Z7
+	VCVTDQ2PS        Z8, Z8
+	VADDPS           Z5, Z7, Z5
+	VADDPS           Z6, Z8, Z6
+	VMULPS           Z9, Z9, Z8
+	VMULPS           Z10, Z10, Z7
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z4
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z9, Z4
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z3
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z10, Z3
+	VMULPS           Z8, Z9, Z11
+	VMULPS           Z7, Z10, Z12
+	VMULPS           Z4, Z11, Z4
+	VMULPS           Z3, Z12, Z3
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z3
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z8, Z4
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z7, Z3
+	VADDPS           Z4, Z9, Z4
+	VADDPS           Z3, Z10, Z3
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z3
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z2, K1
+	VBLENDMPS        Z4, Z1, K2, Z4
+	VBLENDMPS        Z3, Z2, K1, Z3
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z2, K2
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z4, K1, Z4
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z3, K2, Z3
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z2, K1
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z4, K2, Z4
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z3, K1, Z3
+	VMOVNTPS         Z4, (SI)(AX*4)
+	VMOVNTPS         Z3, 64(SI)(AX*4)
+	ADDQ             $0x20, AX
+	SUBQ             $0x20, CX
+	JGE              past_wide_loop
+
+past_wide_rest:
+	ADDQ             $0x20, CX
+	JE               past_wide_done
+	MOVL             $-1, BX
+	BZHIL            CX, BX, BX
+	KMOVW            BX, K6
+	SHRL             $0x10, BX
+	KMOVW            BX, K7
+	VMOVUPS.Z        (DI)(AX*4), K6, Z1
+	VMOVUPS.Z        64(DI)(AX*4), K7, Z2
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x01, vec00800000<>+0(SB), Z2, K2
+	VMULPS.BCST      vec4b000000<>+0(SB), Z1, Z3
+	VMULPS.BCST      vec4b000000<>+0(SB), Z2, Z4
+	VBLENDMPS        Z3, Z1, K1, Z3
+	VBLENDMPS        Z4, Z2, K2, Z4
+	VMOVAPS.Z        Z0, K1, Z5
+	VMOVAPS.Z        Z0, K2, Z6
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z3, Z7
+	VPSUBD.BCST      vec3f3504f3<>+0(SB), Z4, Z8
+	VPSRAD           $0x17, Z7, Z7
+	VPSRAD           $0x17, Z8, Z8
+	VPSLLD           $0x17, Z7, Z9
+	VPSLLD           $0x17, Z8, Z10
+	VPSUBD           Z9, Z3, Z9
+	VPSUBD           Z10, Z4, Z10
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z9, Z9
+	VSUBPS.BCST      vec3f800000<>+0(SB), Z10, Z10
+	VCVTDQ2PS        Z7, Z7
+	VCVTDQ2PS        Z8, Z8
+	VADDPS           Z5, Z7, Z5
+	VADDPS           Z6, Z8, Z6
+	VMULPS           Z9, Z9, Z8
+	VMULPS           Z10, Z10, Z7
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z4
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z9, Z4
+	VBROADCASTSS     vec3d9021bb<>+0(SB), Z3
+	VFMADD213PS.BCST vecbdebd1b8<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3def251a<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbdfe5d4f<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e11e9bf<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe2aae50<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3e4cceac<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vecbe7ffffc<>+0(SB), Z10, Z3
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z9, Z4
+	VFMADD213PS.BCST vec3eaaaaaa<>+0(SB), Z10, Z3
+	VMULPS           Z8, Z9, Z11
+	VMULPS           Z7, Z10, Z12
+	VMULPS           Z4, Z11, Z4
+	VMULPS           Z3, Z12, Z3
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z3
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z8, Z4
+	VFMADD231PS.BCST vecbf000000<>+0(SB), Z7, Z3
+	VADDPS           Z4, Z9, Z4
+	VADDPS           Z3, Z10, Z3
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z4
+	VFMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z3
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec7f800000<>+0(SB), Z2, K1
+	VBLENDMPS        Z4, Z1, K2, Z4
+	VBLENDMPS        Z3, Z2, K1, Z3
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST      $0x00, vec00000000<>+0(SB), Z2, K2
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z4, K1, Z4
+	VBLENDMPS.BCST   vecff800000<>+0(SB), Z3, K2, Z3
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z1, K2
+	VCMPPS.BCST      $0x01, vec00000000<>+0(SB), Z2, K1
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z4, K2, Z4
+	VBLENDMPS.BCST   vec7fc00000<>+0(SB), Z3, K1, Z3
+	VMOVUPS          Z4, K6, (SI)(AX*4)
+	VMOVUPS          Z3, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -5246,15 +9720,17 @@ DATA vec7fc00000<>+28(SB)/4, $0x7fc00000
 GLOBL vec7fc00000<>(SB), RODATA|NOPTR, $32
 
 // func sqrtVec(n int, dst *float32, x *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sqrtVec(SB), NOSPLIT, $0-32
-	MOVQ dst+8(FP), SI
-	MOVQ x+16(FP), DI
-	MOVQ scalars+24(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
-	SUBQ $0x10, CX
-	JL   rest
+	MOVQ  dst+8(FP), SI
+	MOVQ  x+16(FP), DI
+	MOVQ  scalars+24(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
@@ -5288,17 +9764,57 @@ done:
 	VZEROUPPER
 	RET
 
-// func sqrtBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
-TEXT ·sqrtBackVec(SB), NOSPLIT, $0-40
-	MOVQ dst+8(FP), SI
-	MOVQ y+16(FP), DI
-	MOVQ dy+24(FP), R8
-	MOVQ scalars+32(FP), DX
-	MOVQ n+0(FP), CX
-	XORQ AX, AX
+past:
+	NEGQ CX
 	SUBQ $0x10, CX
-	JL   rest
+	JL   past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VMOVUPS  32(DI)(AX*4), Y1
+	VSQRTPS  Y0, Y0
+	VSQRTPS  Y1, Y1
+	VMOVNTPS Y0, (SI)(AX*4)
+	VMOVNTPS Y1, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VSQRTPS    Y0, Y0
+	VSQRTPS    Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y0, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y0
+	VMASKMOVPS Y1, Y0, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+// func sqrtBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+// Requires: AVX, MMX+
+TEXT ·sqrtBackVec(SB), NOSPLIT, $0-40
+	MOVQ  dst+8(FP), SI
+	MOVQ  y+16(FP), DI
+	MOVQ  dy+24(FP), R8
+	MOVQ  scalars+32(FP), DX
+	MOVQ  n+0(FP), CX
+	XORQ  AX, AX
+	TESTQ CX, CX
+	JLT   past
+	SUBQ  $0x10, CX
+	JL    rest
 
 loop:
 	VMOVUPS (DI)(AX*4), Y0
@@ -5342,6 +9858,54 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ CX
+	SUBQ $0x10, CX
+	JL   past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VMOVUPS  32(DI)(AX*4), Y1
+	VMOVUPS  (R8)(AX*4), Y2
+	VMOVUPS  32(R8)(AX*4), Y3
+	VADDPS   Y0, Y0, Y0
+	VADDPS   Y1, Y1, Y1
+	VDIVPS   Y0, Y2, Y0
+	VDIVPS   Y1, Y3, Y1
+	VMOVNTPS Y0, (SI)(AX*4)
+	VMOVNTPS Y1, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(DI)(AX*4), Y1, Y1
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (R8)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(R8)(AX*4), Y3, Y3
+	VADDPS     Y0, Y0, Y0
+	VADDPS     Y1, Y1, Y1
+	VDIVPS     Y0, Y2, Y0
+	VDIVPS     Y1, Y3, Y1
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y0, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y0
+	VMASKMOVPS Y1, Y0, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func softplusVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
 TEXT ·softplusVec(SB), NOSPLIT, $0-32
@@ -5350,6 +9914,8 @@ TEXT ·softplusVec(SB), NOSPLIT, $0-32
 	MOVQ    scalars+24(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec00000000<>+0(SB), Y0
@@ -5359,8 +9925,8 @@ TEXT ·softplusVec(SB), NOSPLIT, $0-32
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y3
 	VMOVUPS      32(DI)(AX*4), Y4
 	VMAXPS       Y3, Y0, Y5
@@ -5540,10 +10106,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z3
 	VMOVUPS           64(DI)(AX*4), Z4
 	VMAXPS            Z3, Z0, Z5
@@ -5681,6 +10247,338 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vec42b20000<>+0(SB), Y1
+	VMOVUPS vecc2d00000<>+0(SB), Y2
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y3
+	VMOVUPS      32(DI)(AX*4), Y4
+	VMAXPS       Y3, Y0, Y5
+	VMAXPS       Y4, Y0, Y6
+	VORPS        vec80000000<>+0(SB), Y3, Y3
+	VORPS        vec80000000<>+0(SB), Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y8
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y7, Y4
+	VPSRAD       $0x01, Y8, Y3
+	VPSUBD       Y4, Y7, Y7
+	VPSUBD       Y3, Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y10, Y3, Y10
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y9, Y7, Y9
+	VMULPS       Y10, Y8, Y10
+	VADDPS       vec40000000<>+0(SB), Y9, Y8
+	VADDPS       vec40000000<>+0(SB), Y10, Y7
+	VDIVPS       Y8, Y9, Y8
+	VDIVPS       Y7, Y10, Y7
+	VMULPS       Y8, Y8, Y10
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      vec3e79fd65<>+0(SB), Y3
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y10, Y3
+	VMOVUPS      vec3e79fd65<>+0(SB), Y4
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y9, Y4
+	VFMADD213PS  vec40000000<>+0(SB), Y10, Y3
+	VFMADD213PS  vec40000000<>+0(SB), Y9, Y4
+	VMULPS       Y3, Y8, Y3
+	VMULPS       Y4, Y7, Y4
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VMOVNTPS     Y3, (SI)(AX*4)
+	VMOVNTPS     Y4, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y3
+	VMASKMOVPS   (DI)(AX*4), Y3, Y3
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   32(DI)(AX*4), Y4, Y4
+	VMAXPS       Y3, Y0, Y5
+	VMAXPS       Y4, Y0, Y6
+	VORPS        vec80000000<>+0(SB), Y3, Y3
+	VORPS        vec80000000<>+0(SB), Y4, Y4
+	VMINPS       Y3, Y1, Y3
+	VMINPS       Y4, Y1, Y4
+	VMAXPS       Y3, Y2, Y3
+	VMAXPS       Y4, Y2, Y4
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y4, Y8
+	VROUNDPS     $0x00, Y7, Y7
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y4
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y4
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VFMADD213PS  vec3f800000<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f800000<>+0(SB), Y4, Y10
+	VCVTPS2DQ    Y7, Y7
+	VCVTPS2DQ    Y8, Y8
+	VPSRAD       $0x01, Y7, Y4
+	VPSRAD       $0x01, Y8, Y3
+	VPSUBD       Y4, Y7, Y7
+	VPSUBD       Y3, Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y4, Y4
+	VPADDD       vec0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y4, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y10, Y3, Y10
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y7, Y7
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y9, Y7, Y9
+	VMULPS       Y10, Y8, Y10
+	VADDPS       vec40000000<>+0(SB), Y9, Y8
+	VADDPS       vec40000000<>+0(SB), Y10, Y7
+	VDIVPS       Y8, Y9, Y8
+	VDIVPS       Y7, Y10, Y7
+	VMULPS       Y8, Y8, Y10
+	VMULPS       Y7, Y7, Y9
+	VMOVUPS      vec3e79fd65<>+0(SB), Y3
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y10, Y3
+	VMOVUPS      vec3e79fd65<>+0(SB), Y4
+	VFMADD213PS  vec3e5b1120<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3e9289c1<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3ecccb16<>+0(SB), Y9, Y4
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y10, Y3
+	VFMADD213PS  vec3f2aaaad<>+0(SB), Y9, Y4
+	VFMADD213PS  vec40000000<>+0(SB), Y10, Y3
+	VFMADD213PS  vec40000000<>+0(SB), Y9, Y4
+	VMULPS       Y3, Y8, Y3
+	VMULPS       Y4, Y7, Y4
+	VADDPS       Y3, Y5, Y3
+	VADDPS       Y4, Y6, Y4
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y3, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   Y4, Y3, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vec42b20000<>+0(SB), Z1
+	VBROADCASTSS vecc2d00000<>+0(SB), Z2
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z3
+	VMOVUPS           64(DI)(AX*4), Z4
+	VMAXPS            Z3, Z0, Z5
+	VMAXPS            Z4, Z0, Z6
+	VORPS.BCST        vec80000000<>+0(SB), Z3, Z3
+	VORPS.BCST        vec80000000<>+0(SB), Z4, Z4
+	VMINPS            Z3, Z1, Z3
+	VMINPS            Z4, Z1, Z4
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z8
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VSCALEFPS         Z7, Z9, Z7
+	VSCALEFPS         Z8, Z10, Z8
+	VADDPS.BCST       vec40000000<>+0(SB), Z7, Z10
+	VADDPS.BCST       vec40000000<>+0(SB), Z8, Z9
+	VDIVPS            Z10, Z7, Z10
+	VDIVPS            Z9, Z8, Z9
+	VMULPS            Z10, Z10, Z8
+	VMULPS            Z9, Z9, Z7
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z3
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z7, Z3
+	VMULPS            Z4, Z10, Z4
+	VMULPS            Z3, Z9, Z3
+	VADDPS            Z4, Z5, Z4
+	VADDPS            Z3, Z6, Z3
+	VMOVNTPS          Z4, (SI)(AX*4)
+	VMOVNTPS          Z3, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z3
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z4
+	VMAXPS            Z3, Z0, Z5
+	VMAXPS            Z4, Z0, Z6
+	VORPS.BCST        vec80000000<>+0(SB), Z3, Z3
+	VORPS.BCST        vec80000000<>+0(SB), Z4, Z4
+	VMINPS            Z3, Z1, Z3
+	VMINPS            Z4, Z1, Z4
+	VMAXPS            Z3, Z2, Z3
+	VMAXPS            Z4, Z2, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z8
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VRNDSCALEPS       $0x00, Z8, Z8
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z8, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VBROADCASTSS      vec39506967<>+0(SB), Z10
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z4, Z10
+	VSCALEFPS         Z7, Z9, Z7
+	VSCALEFPS         Z8, Z10, Z8
+	VADDPS.BCST       vec40000000<>+0(SB), Z7, Z10
+	VADDPS.BCST       vec40000000<>+0(SB), Z8, Z9
+	VDIVPS            Z10, Z7, Z10
+	VDIVPS            Z9, Z8, Z9
+	VMULPS            Z10, Z10, Z8
+	VMULPS            Z9, Z9, Z7
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z8, Z4
+	VBROADCASTSS      vec3e79fd65<>+0(SB), Z3
+	VFMADD213PS.BCST  vec3e5b1120<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3e9289c1<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3ecccb16<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec3f2aaaad<>+0(SB), Z7, Z3
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z8, Z4
+	VFMADD213PS.BCST  vec40000000<>+0(SB), Z7, Z3
+	VMULPS            Z4, Z10, Z4
+	VMULPS            Z3, Z9, Z3
+	VADDPS            Z4, Z5, Z4
+	VADDPS            Z3, Z6, Z3
+	VMOVUPS           Z4, K6, (SI)(AX*4)
+	VMOVUPS           Z3, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec3e79fd65<>+0(SB)/4, $0x3e79fd65
 DATA vec3e79fd65<>+4(SB)/4, $0x3e79fd65
 DATA vec3e79fd65<>+8(SB)/4, $0x3e79fd65
@@ -5740,6 +10638,8 @@ TEXT ·softplusBackVec(SB), NOSPLIT, $0-40
 	MOVQ    scalars+32(FP), DX
 	MOVQ    n+0(FP), CX
 	XORQ    AX, AX
+	TESTQ   CX, CX
+	JLT     past
 	CMPQ    ·level+0(SB), $0x02
 	JGE     wide
 	VMOVUPS vec00000000<>+0(SB), Y0
@@ -5748,9 +10648,9 @@ TEXT ·softplusBackVec(SB), NOSPLIT, $0-40
 	JL      rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
-	PREFETCHT0   1024(R8)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y2
 	VMOVUPS      32(DI)(AX*4), Y3
 	VMOVUPS      (R8)(AX*4), Y4
@@ -5875,12 +10775,12 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
-	PREFETCHT0        1024(R8)(AX*4)
-	PREFETCHT0        1088(R8)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z2
 	VMOVUPS           64(DI)(AX*4), Z3
 	VMOVUPS           (R8)(AX*4), Z4
@@ -5994,6 +10894,261 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ    CX
+	CMPQ    ·level+0(SB), $0x02
+	JGE     past_wide
+	VMOVUPS vec00000000<>+0(SB), Y0
+	VMOVUPS vecc2ae0000<>+0(SB), Y1
+	SUBQ    $0x10, CX
+	JL      past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	PREFETCHT0   4096(R8)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VMOVUPS      (R8)(AX*4), Y4
+	VMOVUPS      32(R8)(AX*4), Y5
+	VSUBPS       Y2, Y0, Y2
+	VSUBPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VMULPS       Y2, Y2, Y10
+	VMULPS       Y3, Y3, Y11
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y6, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y11
+	VFMADD231PS  Y6, Y2, Y9
+	VFMADD231PS  Y7, Y3, Y11
+	VSUBPS       Y9, Y0, Y9
+	VSUBPS       Y11, Y0, Y11
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y11, Y5, Y11
+	VMOVNTPS     Y9, (SI)(AX*4)
+	VMOVNTPS     Y11, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (R8)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(R8)(AX*4), Y5, Y5
+	VSUBPS       Y2, Y0, Y2
+	VSUBPS       Y3, Y0, Y3
+	VMAXPS       Y2, Y1, Y2
+	VMAXPS       Y3, Y1, Y3
+	VMULPS       vec3fb8aa3b<>+0(SB), Y2, Y6
+	VMULPS       vec3fb8aa3b<>+0(SB), Y3, Y7
+	VROUNDPS     $0x00, Y6, Y6
+	VROUNDPS     $0x00, Y7, Y7
+	VFNMADD231PS vec3f318000<>+0(SB), Y6, Y2
+	VFNMADD231PS vec3f318000<>+0(SB), Y7, Y3
+	VFNMADD231PS vecb95e8083<>+0(SB), Y6, Y2
+	VFNMADD231PS vecb95e8083<>+0(SB), Y7, Y3
+	VMOVUPS      vec39506967<>+0(SB), Y8
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y2, Y8
+	VMOVUPS      vec39506967<>+0(SB), Y9
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3c088908<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3c088908<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y3, Y9
+	VFMADD213PS  vec3f000000<>+0(SB), Y2, Y8
+	VFMADD213PS  vec3f000000<>+0(SB), Y3, Y9
+	VMULPS       Y2, Y2, Y10
+	VMULPS       Y3, Y3, Y11
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y7, Y7
+	VPADDD       vec0000007f<>+0(SB), Y6, Y6
+	VPADDD       vec0000007f<>+0(SB), Y7, Y7
+	VPSLLD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y6, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y11
+	VFMADD231PS  Y6, Y2, Y9
+	VFMADD231PS  Y7, Y3, Y11
+	VSUBPS       Y9, Y0, Y9
+	VSUBPS       Y11, Y0, Y11
+	VMULPS       Y9, Y4, Y9
+	VMULPS       Y11, Y5, Y11
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y9, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y11, Y9, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vec00000000<>+0(SB), Z0
+	VBROADCASTSS vecc2ae0000<>+0(SB), Z1
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	PREFETCHT0        4096(R8)(AX*4)
+	PREFETCHT0        4160(R8)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z2
+	VMOVUPS           64(DI)(AX*4), Z3
+	VMOVUPS           (R8)(AX*4), Z4
+	VMOVUPS           64(R8)(AX*4), Z5
+	VSUBPS            Z2, Z0, Z2
+	VSUBPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VMULPS            Z2, Z2, Z10
+	VMULPS            Z3, Z3, Z11
+	VFMADD231PS       Z8, Z10, Z2
+	VFMADD231PS       Z9, Z11, Z3
+	VCVTPS2DQ         Z6, Z6
+	VCVTPS2DQ         Z7, Z7
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z7, Z7
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z9
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z11
+	VFMADD231PS       Z6, Z2, Z9
+	VFMADD231PS       Z7, Z3, Z11
+	VSUBPS            Z9, Z0, Z9
+	VSUBPS            Z11, Z0, Z11
+	VMULPS            Z9, Z4, Z9
+	VMULPS            Z11, Z5, Z11
+	VMOVNTPS          Z9, (SI)(AX*4)
+	VMOVNTPS          Z11, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z2
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z3
+	VMOVUPS.Z         (R8)(AX*4), K6, Z4
+	VMOVUPS.Z         64(R8)(AX*4), K7, Z5
+	VSUBPS            Z2, Z0, Z2
+	VSUBPS            Z3, Z0, Z3
+	VMAXPS            Z2, Z1, Z2
+	VMAXPS            Z3, Z1, Z3
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z2, Z6
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z7
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VRNDSCALEPS       $0x00, Z7, Z7
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z7, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z2
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z7, Z3
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z2, Z8
+	VBROADCASTSS      vec39506967<>+0(SB), Z9
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z9
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z2, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z9
+	VMULPS            Z2, Z2, Z10
+	VMULPS            Z3, Z3, Z11
+	VFMADD231PS       Z8, Z10, Z2
+	VFMADD231PS       Z9, Z11, Z3
+	VCVTPS2DQ         Z6, Z6
+	VCVTPS2DQ         Z7, Z7
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z7, Z7
+	VPSLLD            $0x17, Z6, Z6
+	VPSLLD            $0x17, Z7, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z9
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z11
+	VFMADD231PS       Z6, Z2, Z9
+	VFMADD231PS       Z7, Z3, Z11
+	VSUBPS            Z9, Z0, Z9
+	VSUBPS            Z11, Z0, Z11
+	VMULPS            Z9, Z4, Z9
+	VMULPS            Z11, Z5, Z11
+	VMOVUPS           Z9, K6, (SI)(AX*4)
+	VMOVUPS           Z11, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vecc2ae0000<>+0(SB)/4, $0xc2ae0000
 DATA vecc2ae0000<>+4(SB)/4, $0xc2ae0000
 DATA vecc2ae0000<>+8(SB)/4, $0xc2ae0000
@@ -6012,6 +11167,8 @@ TEXT ·eluVec(SB), NOSPLIT, $0-32
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	CMPQ         ·level+0(SB), $0x02
 	JGE          wide
 	VMOVUPS      vecc2ae0000<>+0(SB), Y0
@@ -6020,8 +11177,8 @@ TEXT ·eluVec(SB), NOSPLIT, $0-32
 	JL           rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y2
 	VMOVUPS      32(DI)(AX*4), Y3
 	VCMPPS       $0x02, vec00000000<>+0(SB), Y2, Y4
@@ -6139,10 +11296,10 @@ wide:
 	JL           wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z1
 	VMOVUPS           64(DI)(AX*4), Z2
 	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z1, K1
@@ -6252,8 +11409,249 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	CMPQ         ·level+0(SB), $0x02
+	JGE          past_wide
+	VMOVUPS      vecc2ae0000<>+0(SB), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y2
+	VMOVUPS      32(DI)(AX*4), Y3
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y2, Y4
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y3, Y5
+	VMAXPS       Y2, Y0, Y6
+	VMAXPS       Y3, Y0, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VMULPS       Y6, Y6, Y12
+	VMULPS       Y7, Y7, Y13
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y11
+	VSUBPS       vec3f800000<>+0(SB), Y9, Y13
+	VFMADD231PS  Y8, Y6, Y11
+	VFMADD231PS  Y9, Y7, Y13
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y1, Y13, Y13
+	VBLENDVPS    Y4, Y11, Y2, Y2
+	VBLENDVPS    Y5, Y13, Y3, Y3
+	VMOVNTPS     Y2, (SI)(AX*4)
+	VMOVNTPS     Y3, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y2
+	VMASKMOVPS   (DI)(AX*4), Y2, Y2
+	VMOVUPS      32(BX), Y3
+	VMASKMOVPS   32(DI)(AX*4), Y3, Y3
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y2, Y4
+	VCMPPS       $0x02, vec00000000<>+0(SB), Y3, Y5
+	VMAXPS       Y2, Y0, Y6
+	VMAXPS       Y3, Y0, Y7
+	VMULPS       vec3fb8aa3b<>+0(SB), Y6, Y8
+	VMULPS       vec3fb8aa3b<>+0(SB), Y7, Y9
+	VROUNDPS     $0x00, Y8, Y8
+	VROUNDPS     $0x00, Y9, Y9
+	VFNMADD231PS vec3f318000<>+0(SB), Y8, Y6
+	VFNMADD231PS vec3f318000<>+0(SB), Y9, Y7
+	VFNMADD231PS vecb95e8083<>+0(SB), Y8, Y6
+	VFNMADD231PS vecb95e8083<>+0(SB), Y9, Y7
+	VMOVUPS      vec39506967<>+0(SB), Y10
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y6, Y10
+	VMOVUPS      vec39506967<>+0(SB), Y11
+	VFMADD213PS  vec3ab743ce<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3c088908<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3c088908<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3d2aa9c1<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3e2aaaaa<>+0(SB), Y7, Y11
+	VFMADD213PS  vec3f000000<>+0(SB), Y6, Y10
+	VFMADD213PS  vec3f000000<>+0(SB), Y7, Y11
+	VMULPS       Y6, Y6, Y12
+	VMULPS       Y7, Y7, Y13
+	VFMADD231PS  Y10, Y12, Y6
+	VFMADD231PS  Y11, Y13, Y7
+	VCVTPS2DQ    Y8, Y8
+	VCVTPS2DQ    Y9, Y9
+	VPADDD       vec0000007f<>+0(SB), Y8, Y8
+	VPADDD       vec0000007f<>+0(SB), Y9, Y9
+	VPSLLD       $0x17, Y8, Y8
+	VPSLLD       $0x17, Y9, Y9
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y11
+	VSUBPS       vec3f800000<>+0(SB), Y9, Y13
+	VFMADD231PS  Y8, Y6, Y11
+	VFMADD231PS  Y9, Y7, Y13
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y1, Y13, Y13
+	VBLENDVPS    Y4, Y11, Y2, Y2
+	VBLENDVPS    Y5, Y13, Y3, Y3
+	VMOVUPS      (BX), Y13
+	VMASKMOVPS   Y2, Y13, (SI)(AX*4)
+	VMOVUPS      32(BX), Y2
+	VMASKMOVPS   Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	VBROADCASTSS vecc2ae0000<>+0(SB), Z0
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z1
+	VMOVUPS           64(DI)(AX*4), Z2
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z2, K2
+	VMAXPS            Z1, Z0, Z3
+	VMAXPS            Z2, Z0, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VMULPS            Z3, Z3, Z9
+	VMULPS            Z4, Z4, Z10
+	VFMADD231PS       Z7, Z9, Z3
+	VFMADD231PS       Z8, Z10, Z4
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z5, Z5
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z5, Z8
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z10
+	VFMADD231PS       Z5, Z3, Z8
+	VFMADD231PS       Z6, Z4, Z10
+	VMULPS.BCST       (DX), Z8, Z8
+	VMULPS.BCST       (DX), Z10, Z10
+	VBLENDMPS         Z8, Z1, K1, Z1
+	VBLENDMPS         Z10, Z2, K2, Z2
+	VMOVNTPS          Z1, (SI)(AX*4)
+	VMOVNTPS          Z2, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z1
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z2
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z1, K1
+	VCMPPS.BCST       $0x02, vec00000000<>+0(SB), Z2, K2
+	VMAXPS            Z1, Z0, Z3
+	VMAXPS            Z2, Z0, Z4
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z3, Z5
+	VMULPS.BCST       vec3fb8aa3b<>+0(SB), Z4, Z6
+	VRNDSCALEPS       $0x00, Z5, Z5
+	VRNDSCALEPS       $0x00, Z6, Z6
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vec3f318000<>+0(SB), Z6, Z4
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z5, Z3
+	VFNMADD231PS.BCST vecb95e8083<>+0(SB), Z6, Z4
+	VBROADCASTSS      vec39506967<>+0(SB), Z7
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z3, Z7
+	VBROADCASTSS      vec39506967<>+0(SB), Z8
+	VFMADD213PS.BCST  vec3ab743ce<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3c088908<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3d2aa9c1<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3e2aaaaa<>+0(SB), Z4, Z8
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z3, Z7
+	VFMADD213PS.BCST  vec3f000000<>+0(SB), Z4, Z8
+	VMULPS            Z3, Z3, Z9
+	VMULPS            Z4, Z4, Z10
+	VFMADD231PS       Z7, Z9, Z3
+	VFMADD231PS       Z8, Z10, Z4
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z6, Z6
+	VPADDD.BCST       vec0000007f<>+0(SB), Z5, Z5
+	VPADDD.BCST       vec0000007f<>+0(SB), Z6, Z6
+	VPSLLD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z5, Z8
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z10
+	VFMADD231PS       Z5, Z3, Z8
+	VFMADD231PS       Z6, Z4, Z10
+	VMULPS.BCST       (DX), Z8, Z8
+	VMULPS.BCST       (DX), Z10, Z10
+	VBLENDMPS         Z8, Z1, K1, Z1
+	VBLENDMPS         Z10, Z2, K2, Z2
+	VMOVUPS           Z1, K6, (SI)(AX*4)
+	VMOVUPS           Z2, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func eluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·eluBackVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         y+16(FP), DI
@@ -6261,6 +11659,8 @@ TEXT ·eluBackVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS (DX), Y0
 	SUBQ         $0x10, CX
 	JL           rest
@@ -6315,6 +11715,63 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS (DX), Y0
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS   (DI)(AX*4), Y1
+	VMOVUPS   32(DI)(AX*4), Y2
+	VMOVUPS   (R8)(AX*4), Y3
+	VMOVUPS   32(R8)(AX*4), Y4
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y1, Y5
+	VCMPPS    $0x02, vec00000000<>+0(SB), Y2, Y6
+	VADDPS    Y0, Y1, Y1
+	VADDPS    Y0, Y2, Y2
+	VMULPS    Y1, Y3, Y1
+	VMULPS    Y2, Y4, Y2
+	VBLENDVPS Y5, Y1, Y3, Y3
+	VBLENDVPS Y6, Y2, Y4, Y4
+	VMOVNTPS  Y3, (SI)(AX*4)
+	VMOVNTPS  Y4, 32(SI)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
+	JGE       past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (DI)(AX*4), Y1, Y1
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS 32(DI)(AX*4), Y2, Y2
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (R8)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(R8)(AX*4), Y4, Y4
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y1, Y5
+	VCMPPS     $0x02, vec00000000<>+0(SB), Y2, Y6
+	VADDPS     Y0, Y1, Y1
+	VADDPS     Y0, Y2, Y2
+	VMULPS     Y1, Y3, Y1
+	VMULPS     Y2, Y4, Y2
+	VBLENDVPS  Y5, Y1, Y3, Y3
+	VBLENDVPS  Y6, Y2, Y4, Y4
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS Y3, Y2, (SI)(AX*4)
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS Y4, Y3, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func normalVec(n int, dst *float32, x *float32, scalars *float32)
 // Requires: AVX, AVX2, AVX512DQ, AVX512F, BMI2, FMA3, MMX+
 TEXT ·normalVec(SB), NOSPLIT, $0-32
@@ -6323,6 +11780,8 @@ TEXT ·normalVec(SB), NOSPLIT, $0-32
 	MOVQ         scalars+24(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	CMPQ         ·level+0(SB), $0x02
 	JGE          wide
 	VBROADCASTSS 4(DX), Y0
@@ -6330,8 +11789,8 @@ TEXT ·normalVec(SB), NOSPLIT, $0-32
 	JL           rest
 
 loop:
-	PREFETCHT0   1024(SI)(AX*4)
-	PREFETCHT0   1024(DI)(AX*4)
+	PREFETCHT0   4096(SI)(AX*4)
+	PREFETCHT0   4096(DI)(AX*4)
 	VMOVUPS      (DI)(AX*4), Y1
 	VMOVUPS      32(DI)(AX*4), Y2
 	VPSRLD       $0x08, Y1, Y1
@@ -6580,10 +12039,10 @@ wide:
 	JL   wide_rest
 
 wide_loop:
-	PREFETCHT0        1024(SI)(AX*4)
-	PREFETCHT0        1088(SI)(AX*4)
-	PREFETCHT0        1024(DI)(AX*4)
-	PREFETCHT0        1088(DI)(AX*4)
+	PREFETCHT0        4096(SI)(AX*4)
+	PREFETCHT0        4160(SI)(AX*4)
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
 	VMOVUPS           (DI)(AX*4), Z0
 	VMOVUPS           64(DI)(AX*4), Z1
 	VPSRLD            $0x08, Z0, Z0
@@ -6829,6 +12288,513 @@ wide_done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	CMPQ         ·level+0(SB), $0x02
+	JGE          past_wide
+	VBROADCASTSS 4(DX), Y0
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	PREFETCHT0   4096(DI)(AX*4)
+	VMOVUPS      (DI)(AX*4), Y1
+	VMOVUPS      32(DI)(AX*4), Y2
+	VPSRLD       $0x08, Y1, Y1
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMOVSLDUP    Y1, Y3
+	VMOVSLDUP    Y2, Y4
+	VMOVSHDUP    Y1, Y1
+	VMOVSHDUP    Y2, Y2
+	VMOVUPS      vec33800000<>+0(SB), Y5
+	VFNMADD213PS vec3f800000<>+0(SB), Y3, Y5
+	VMOVUPS      vec33800000<>+0(SB), Y3
+	VFNMADD213PS vec3f800000<>+0(SB), Y4, Y3
+	VPSUBD       vec3f3504f3<>+0(SB), Y5, Y4
+	VPSUBD       vec3f3504f3<>+0(SB), Y3, Y6
+	VPSRAD       $0x17, Y4, Y4
+	VPSRAD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y4, Y7
+	VPSLLD       $0x17, Y6, Y8
+	VPSUBD       Y7, Y5, Y7
+	VPSUBD       Y8, Y3, Y8
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y7, Y3
+	VMULPS       Y8, Y8, Y5
+	VMOVUPS      vec3d9021bb<>+0(SB), Y9
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y7, Y9
+	VMOVUPS      vec3d9021bb<>+0(SB), Y10
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3def251a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3def251a<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y8, Y10
+	VMULPS       Y3, Y7, Y11
+	VMULPS       Y5, Y8, Y12
+	VMULPS       Y9, Y11, Y9
+	VMULPS       Y10, Y12, Y10
+	VFMADD231PS  vecb95e8083<>+0(SB), Y4, Y9
+	VFMADD231PS  vecb95e8083<>+0(SB), Y6, Y10
+	VFMADD231PS  vecbf000000<>+0(SB), Y3, Y9
+	VFMADD231PS  vecbf000000<>+0(SB), Y5, Y10
+	VADDPS       Y9, Y7, Y9
+	VADDPS       Y10, Y8, Y10
+	VFMADD231PS  vec3f318000<>+0(SB), Y4, Y9
+	VFMADD231PS  vec3f318000<>+0(SB), Y6, Y10
+	VMULPS       vecc0000000<>+0(SB), Y9, Y9
+	VMULPS       vecc0000000<>+0(SB), Y10, Y10
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y10, Y10
+	VMULPS       vec34800000<>+0(SB), Y1, Y1
+	VMULPS       vec34800000<>+0(SB), Y2, Y2
+	VROUNDPS     $0x00, Y1, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y6, Y1, Y1
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y1, Y1, Y8
+	VMULPS       Y2, Y2, Y7
+	VMOVUPS      vecbb96c981<>+0(SB), Y5
+	VFMADD213PS  vec3da32f49<>+0(SB), Y8, Y5
+	VMOVUPS      vecbb96c981<>+0(SB), Y3
+	VFMADD213PS  vec3da32f49<>+0(SB), Y7, Y3
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y8, Y5
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y7, Y3
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y8, Y5
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y7, Y3
+	VMULPS       Y5, Y1, Y5
+	VMULPS       Y3, Y2, Y3
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y2
+	VFMADD213PS  vecbcaae275<>+0(SB), Y8, Y2
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y1
+	VFMADD213PS  vecbcaae275<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y7, Y1
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y8, Y2
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3f800000<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y1
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       vecPhases<>+0(SB), Y6, Y6
+	VPADDD       vecPhases<>+0(SB), Y4, Y4
+	VPSLLD       $0x1f, Y6, Y7
+	VPSLLD       $0x1f, Y4, Y8
+	VBLENDVPS    Y7, Y2, Y5, Y5
+	VBLENDVPS    Y8, Y1, Y3, Y3
+	VPSLLD       $0x1e, Y6, Y6
+	VPSLLD       $0x1e, Y4, Y4
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VANDPS       vec80000000<>+0(SB), Y4, Y4
+	VXORPS       Y6, Y5, Y6
+	VXORPS       Y4, Y3, Y4
+	VMULPS       Y9, Y6, Y9
+	VMULPS       Y10, Y4, Y10
+	VBROADCASTSS (DX), Y4
+	VFMADD213PS  Y0, Y9, Y4
+	VBROADCASTSS (DX), Y9
+	VFMADD213PS  Y0, Y10, Y9
+	VMOVNTPS     Y4, (SI)(AX*4)
+	VMOVNTPS     Y9, 32(SI)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y1
+	VMASKMOVPS   (DI)(AX*4), Y1, Y1
+	VMOVUPS      32(BX), Y2
+	VMASKMOVPS   32(DI)(AX*4), Y2, Y2
+	VPSRLD       $0x08, Y1, Y1
+	VPSRLD       $0x08, Y2, Y2
+	VCVTDQ2PS    Y1, Y1
+	VCVTDQ2PS    Y2, Y2
+	VMOVSLDUP    Y1, Y3
+	VMOVSLDUP    Y2, Y4
+	VMOVSHDUP    Y1, Y1
+	VMOVSHDUP    Y2, Y2
+	VMOVUPS      vec33800000<>+0(SB), Y5
+	VFNMADD213PS vec3f800000<>+0(SB), Y3, Y5
+	VMOVUPS      vec33800000<>+0(SB), Y3
+	VFNMADD213PS vec3f800000<>+0(SB), Y4, Y3
+	VPSUBD       vec3f3504f3<>+0(SB), Y5, Y4
+	VPSUBD       vec3f3504f3<>+0(SB), Y3, Y6
+	VPSRAD       $0x17, Y4, Y4
+	VPSRAD       $0x17, Y6, Y6
+	VPSLLD       $0x17, Y4, Y7
+	VPSLLD       $0x17, Y6, Y8
+	VPSUBD       Y7, Y5, Y7
+	VPSUBD       Y8, Y3, Y8
+	VSUBPS       vec3f800000<>+0(SB), Y7, Y7
+	VSUBPS       vec3f800000<>+0(SB), Y8, Y8
+	VCVTDQ2PS    Y4, Y4
+	VCVTDQ2PS    Y6, Y6
+	VMULPS       Y7, Y7, Y3
+	VMULPS       Y8, Y8, Y5
+	VMOVUPS      vec3d9021bb<>+0(SB), Y9
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y7, Y9
+	VMOVUPS      vec3d9021bb<>+0(SB), Y10
+	VFMADD213PS  vecbdebd1b8<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3def251a<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3def251a<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbdfe5d4f<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e11e9bf<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe2aae50<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3e4cceac<>+0(SB), Y8, Y10
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y7, Y9
+	VFMADD213PS  vecbe7ffffc<>+0(SB), Y8, Y10
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y7, Y9
+	VFMADD213PS  vec3eaaaaaa<>+0(SB), Y8, Y10
+	VMULPS       Y3, Y7, Y11
+	VMULPS       Y5, Y8, Y12
+	VMULPS       Y9, Y11, Y9
+	VMULPS       Y10, Y12, Y10
+	VFMADD231PS  vecb95e8083<>+0(SB), Y4, Y9
+	VFMADD231PS  vecb95e8083<>+0(SB), Y6, Y10
+	VFMADD231PS  vecbf000000<>+0(SB), Y3, Y9
+	VFMADD231PS  vecbf000000<>+0(SB), Y5, Y10
+	VADDPS       Y9, Y7, Y9
+	VADDPS       Y10, Y8, Y10
+	VFMADD231PS  vec3f318000<>+0(SB), Y4, Y9
+	VFMADD231PS  vec3f318000<>+0(SB), Y6, Y10
+	VMULPS       vecc0000000<>+0(SB), Y9, Y9
+	VMULPS       vecc0000000<>+0(SB), Y10, Y10
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y10, Y10
+	VMULPS       vec34800000<>+0(SB), Y1, Y1
+	VMULPS       vec34800000<>+0(SB), Y2, Y2
+	VROUNDPS     $0x00, Y1, Y6
+	VROUNDPS     $0x00, Y2, Y4
+	VSUBPS       Y6, Y1, Y1
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y1, Y1, Y8
+	VMULPS       Y2, Y2, Y7
+	VMOVUPS      vecbb96c981<>+0(SB), Y5
+	VFMADD213PS  vec3da32f49<>+0(SB), Y8, Y5
+	VMOVUPS      vecbb96c981<>+0(SB), Y3
+	VFMADD213PS  vec3da32f49<>+0(SB), Y7, Y3
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y8, Y5
+	VFMADD213PS  vecbf255ddd<>+0(SB), Y7, Y3
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y8, Y5
+	VFMADD213PS  vec3fc90fdb<>+0(SB), Y7, Y3
+	VMULPS       Y5, Y1, Y5
+	VMULPS       Y3, Y2, Y3
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y2
+	VFMADD213PS  vecbcaae275<>+0(SB), Y8, Y2
+	VMOVUPS      vec3a6ccfaa<>+0(SB), Y1
+	VFMADD213PS  vecbcaae275<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3e81e0ed<>+0(SB), Y7, Y1
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y8, Y2
+	VFMADD213PS  vecbf9de9e6<>+0(SB), Y7, Y1
+	VFMADD213PS  vec3f800000<>+0(SB), Y8, Y2
+	VFMADD213PS  vec3f800000<>+0(SB), Y7, Y1
+	VCVTPS2DQ    Y6, Y6
+	VCVTPS2DQ    Y4, Y4
+	VPADDD       vecPhases<>+0(SB), Y6, Y6
+	VPADDD       vecPhases<>+0(SB), Y4, Y4
+	VPSLLD       $0x1f, Y6, Y7
+	VPSLLD       $0x1f, Y4, Y8
+	VBLENDVPS    Y7, Y2, Y5, Y5
+	VBLENDVPS    Y8, Y1, Y3, Y3
+	VPSLLD       $0x1e, Y6, Y6
+	VPSLLD       $0x1e, Y4, Y4
+	VANDPS       vec80000000<>+0(SB), Y6, Y6
+	VANDPS       vec80000000<>+0(SB), Y4, Y4
+	VXORPS       Y6, Y5, Y6
+	VXORPS       Y4, Y3, Y4
+	VMULPS       Y9, Y6, Y9
+	VMULPS       Y10, Y4, Y10
+	VBROADCASTSS (DX), Y4
+	VFMADD213PS  Y0, Y9, Y4
+	VBROADCASTSS (DX), Y9
+	VFMADD213PS  Y0, Y10, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   Y4, Y10, (SI)(AX*4)
+	VMOVUPS      32(BX), Y4
+	VMASKMOVPS   Y9, Y4, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+	SUBQ $0x20, CX
+	JL   past_wide_rest
+
+past_wide_loop:
+	PREFETCHT0        4096(DI)(AX*4)
+	PREFETCHT0        4160(DI)(AX*4)
+	VMOVUPS           (DI)(AX*4), Z0
+	VMOVUPS           64(DI)(AX*4), Z1
+	VPSRLD            $0x08, Z0, Z0
+	VPSRLD            $0x08, Z1, Z1
+	VCVTDQ2PS         Z0, Z0
+	VCVTDQ2PS         Z1, Z1
+	VMOVSLDUP         Z0, Z2
+	VMOVSLDUP         Z1, Z3
+	VMOVSHDUP         Z0, Z0
+	VMOVSHDUP         Z1, Z1
+	VBROADCASTSS      vec33800000<>+0(SB), Z4
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z2, Z4
+	VBROADCASTSS      vec33800000<>+0(SB), Z2
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z3, Z2
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z4, Z3
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z2, Z5
+	VPSRAD            $0x17, Z3, Z3
+	VPSRAD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z3, Z6
+	VPSLLD            $0x17, Z5, Z7
+	VPSUBD            Z6, Z4, Z6
+	VPSUBD            Z7, Z2, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z7
+	VCVTDQ2PS         Z3, Z3
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z6, Z6, Z2
+	VMULPS            Z7, Z7, Z4
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z9
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z7, Z9
+	VMULPS            Z2, Z6, Z10
+	VMULPS            Z4, Z7, Z11
+	VMULPS            Z8, Z10, Z8
+	VMULPS            Z9, Z11, Z9
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z5, Z9
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z2, Z8
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z4, Z9
+	VADDPS            Z8, Z6, Z8
+	VADDPS            Z9, Z7, Z9
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z5, Z9
+	VMULPS.BCST       vecc0000000<>+0(SB), Z8, Z8
+	VMULPS.BCST       vecc0000000<>+0(SB), Z9, Z9
+	VSQRTPS           Z8, Z8
+	VSQRTPS           Z9, Z9
+	VMULPS.BCST       vec34800000<>+0(SB), Z0, Z0
+	VMULPS.BCST       vec34800000<>+0(SB), Z1, Z1
+	VRNDSCALEPS       $0x00, Z0, Z5
+	VRNDSCALEPS       $0x00, Z1, Z3
+	VSUBPS            Z5, Z0, Z0
+	VSUBPS            Z3, Z1, Z1
+	VMULPS            Z0, Z0, Z7
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z7, Z4
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z2
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z6, Z2
+	VMULPS            Z4, Z0, Z4
+	VMULPS            Z2, Z1, Z2
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z1
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z7, Z1
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z0
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z6, Z0
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z3, Z3
+	VPADDD            vecPhases<>+0(SB), Z5, Z5
+	VPADDD            vecPhases<>+0(SB), Z3, Z3
+	VPSLLD            $0x1f, Z5, Z6
+	VPSLLD            $0x1f, Z3, Z7
+	VPMOVD2M          Z6, K1
+	VPMOVD2M          Z7, K2
+	VBLENDMPS         Z1, Z4, K1, Z4
+	VBLENDMPS         Z0, Z2, K2, Z2
+	VPSLLD            $0x1e, Z5, Z5
+	VPSLLD            $0x1e, Z3, Z3
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z5
+	VANDPS.BCST       vec80000000<>+0(SB), Z3, Z3
+	VXORPS            Z5, Z4, Z5
+	VXORPS            Z3, Z2, Z3
+	VMULPS            Z8, Z5, Z8
+	VMULPS            Z9, Z3, Z9
+	VBROADCASTSS      (DX), Z3
+	VFMADD213PS.BCST  4(DX), Z8, Z3
+	VBROADCASTSS      (DX), Z8
+	VFMADD213PS.BCST  4(DX), Z9, Z8
+	VMOVNTPS          Z3, (SI)(AX*4)
+	VMOVNTPS          Z8, 64(SI)(AX*4)
+	ADDQ              $0x20, AX
+	SUBQ              $0x20, CX
+	JGE               past_wide_loop
+
+past_wide_rest:
+	ADDQ              $0x20, CX
+	JE                past_wide_done
+	MOVL              $-1, BX
+	BZHIL             CX, BX, BX
+	KMOVW             BX, K6
+	SHRL              $0x10, BX
+	KMOVW             BX, K7
+	VMOVUPS.Z         (DI)(AX*4), K6, Z0
+	VMOVUPS.Z         64(DI)(AX*4), K7, Z1
+	VPSRLD            $0x08, Z0, Z0
+	VPSRLD            $0x08, Z1, Z1
+	VCVTDQ2PS         Z0, Z0
+	VCVTDQ2PS         Z1, Z1
+	VMOVSLDUP         Z0, Z2
+	VMOVSLDUP         Z1, Z3
+	VMOVSHDUP         Z0, Z0
+	VMOVSHDUP         Z1, Z1
+	VBROADCASTSS      vec33800000<>+0(SB), Z4
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z2, Z4
+	VBROADCASTSS      vec33800000<>+0(SB), Z2
+	VFNMADD213PS.BCST vec3f800000<>+0(SB), Z3, Z2
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z4, Z3
+	VPSUBD.BCST       vec3f3504f3<>+0(SB), Z2, Z5
+	VPSRAD            $0x17, Z3, Z3
+	VPSRAD            $0x17, Z5, Z5
+	VPSLLD            $0x17, Z3, Z6
+	VPSLLD            $0x17, Z5, Z7
+	VPSUBD            Z6, Z4, Z6
+	VPSUBD            Z7, Z2, Z7
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z6, Z6
+	VSUBPS.BCST       vec3f800000<>+0(SB), Z7, Z7
+	VCVTDQ2PS         Z3, Z3
+	VCVTDQ2PS         Z5, Z5
+	VMULPS            Z6, Z6, Z2
+	VMULPS            Z7, Z7, Z4
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z8
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z6, Z8
+	VBROADCASTSS      vec3d9021bb<>+0(SB), Z9
+	VFMADD213PS.BCST  vecbdebd1b8<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3def251a<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbdfe5d4f<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e11e9bf<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe2aae50<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3e4cceac<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vecbe7ffffc<>+0(SB), Z7, Z9
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z6, Z8
+	VFMADD213PS.BCST  vec3eaaaaaa<>+0(SB), Z7, Z9
+	VMULPS            Z2, Z6, Z10
+	VMULPS            Z4, Z7, Z11
+	VMULPS            Z8, Z10, Z8
+	VMULPS            Z9, Z11, Z9
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vecb95e8083<>+0(SB), Z5, Z9
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z2, Z8
+	VFMADD231PS.BCST  vecbf000000<>+0(SB), Z4, Z9
+	VADDPS            Z8, Z6, Z8
+	VADDPS            Z9, Z7, Z9
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z3, Z8
+	VFMADD231PS.BCST  vec3f318000<>+0(SB), Z5, Z9
+	VMULPS.BCST       vecc0000000<>+0(SB), Z8, Z8
+	VMULPS.BCST       vecc0000000<>+0(SB), Z9, Z9
+	VSQRTPS           Z8, Z8
+	VSQRTPS           Z9, Z9
+	VMULPS.BCST       vec34800000<>+0(SB), Z0, Z0
+	VMULPS.BCST       vec34800000<>+0(SB), Z1, Z1
+	VRNDSCALEPS       $0x00, Z0, Z5
+	VRNDSCALEPS       $0x00, Z1, Z3
+	VSUBPS            Z5, Z0, Z0
+	VSUBPS            Z3, Z1, Z1
+	VMULPS            Z0, Z0, Z7
+	VMULPS            Z1, Z1, Z6
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z4
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z7, Z4
+	VBROADCASTSS      vecbb96c981<>+0(SB), Z2
+	VFMADD213PS.BCST  vec3da32f49<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vecbf255ddd<>+0(SB), Z6, Z2
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z7, Z4
+	VFMADD213PS.BCST  vec3fc90fdb<>+0(SB), Z6, Z2
+	VMULPS            Z4, Z0, Z4
+	VMULPS            Z2, Z1, Z2
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z1
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z7, Z1
+	VBROADCASTSS      vec3a6ccfaa<>+0(SB), Z0
+	VFMADD213PS.BCST  vecbcaae275<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3e81e0ed<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vecbf9de9e6<>+0(SB), Z6, Z0
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z7, Z1
+	VFMADD213PS.BCST  vec3f800000<>+0(SB), Z6, Z0
+	VCVTPS2DQ         Z5, Z5
+	VCVTPS2DQ         Z3, Z3
+	VPADDD            vecPhases<>+0(SB), Z5, Z5
+	VPADDD            vecPhases<>+0(SB), Z3, Z3
+	VPSLLD            $0x1f, Z5, Z6
+	VPSLLD            $0x1f, Z3, Z7
+	VPMOVD2M          Z6, K1
+	VPMOVD2M          Z7, K2
+	VBLENDMPS         Z1, Z4, K1, Z4
+	VBLENDMPS         Z0, Z2, K2, Z2
+	VPSLLD            $0x1e, Z5, Z5
+	VPSLLD            $0x1e, Z3, Z3
+	VANDPS.BCST       vec80000000<>+0(SB), Z5, Z5
+	VANDPS.BCST       vec80000000<>+0(SB), Z3, Z3
+	VXORPS            Z5, Z4, Z5
+	VXORPS            Z3, Z2, Z3
+	VMULPS            Z8, Z5, Z8
+	VMULPS            Z9, Z3, Z9
+	VBROADCASTSS      (DX), Z3
+	VFMADD213PS.BCST  4(DX), Z8, Z3
+	VBROADCASTSS      (DX), Z8
+	VFMADD213PS.BCST  4(DX), Z9, Z8
+	VMOVUPS           Z3, K6, (SI)(AX*4)
+	VMOVUPS           Z8, K7, 64(SI)(AX*4)
+
+past_wide_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA vec33800000<>+0(SB)/4, $0x33800000
 DATA vec33800000<>+4(SB)/4, $0x33800000
 DATA vec33800000<>+8(SB)/4, $0x33800000
@@ -6958,7 +12924,7 @@ DATA vecPhases<>+60(SB)/4, $0x00000000
 GLOBL vecPhases<>(SB), RODATA|NOPTR, $64
 
 // func sgdVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sgdVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -6968,6 +12934,8 @@ TEXT ·sgdVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS (DX), Y1
 	SUBQ         $0x10, CX
@@ -7023,8 +12991,66 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y2
+	VMOVUPS  32(SI)(AX*4), Y3
+	VMOVUPS  (DI)(AX*4), Y4
+	VMOVUPS  32(DI)(AX*4), Y5
+	VMULPS   Y0, Y2, Y6
+	VMULPS   Y0, Y3, Y7
+	VADDPS   Y6, Y4, Y6
+	VADDPS   Y7, Y5, Y7
+	VMULPS   Y1, Y6, Y6
+	VMULPS   Y1, Y7, Y7
+	VSUBPS   Y6, Y2, Y6
+	VSUBPS   Y7, Y3, Y7
+	VMOVNTPS Y6, (SI)(AX*4)
+	VMOVNTPS Y7, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (SI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(SI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (DI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(DI)(AX*4), Y5, Y5
+	VMULPS     Y0, Y2, Y6
+	VMULPS     Y0, Y3, Y7
+	VADDPS     Y6, Y4, Y6
+	VADDPS     Y7, Y5, Y7
+	VMULPS     Y1, Y6, Y6
+	VMULPS     Y1, Y7, Y7
+	VSUBPS     Y6, Y2, Y6
+	VSUBPS     Y7, Y3, Y7
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS Y6, Y3, (SI)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y7, Y6, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func momentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·momentumVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7034,6 +13060,8 @@ TEXT ·momentumVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -7115,8 +13143,92 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS (DX), Y3
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y4
+	VMOVUPS  32(SI)(AX*4), Y5
+	VMOVUPS  (DI)(AX*4), Y6
+	VMOVUPS  32(DI)(AX*4), Y7
+	VMOVUPS  (R8)(AX*4), Y8
+	VMOVUPS  32(R8)(AX*4), Y9
+	VMULPS   Y0, Y4, Y10
+	VMULPS   Y0, Y5, Y11
+	VADDPS   Y10, Y6, Y10
+	VADDPS   Y11, Y7, Y11
+	VMULPS   Y1, Y8, Y8
+	VMULPS   Y1, Y9, Y9
+	VMULPS   Y2, Y10, Y10
+	VMULPS   Y2, Y11, Y11
+	VADDPS   Y10, Y8, Y10
+	VADDPS   Y11, Y9, Y11
+	VMULPS   Y3, Y10, Y9
+	VMULPS   Y3, Y11, Y8
+	VSUBPS   Y9, Y4, Y9
+	VSUBPS   Y8, Y5, Y8
+	VMOVNTPS Y9, (SI)(AX*4)
+	VMOVNTPS Y8, 32(SI)(AX*4)
+	VMOVNTPS Y10, (R8)(AX*4)
+	VMOVNTPS Y11, 32(R8)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (SI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(SI)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (DI)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(DI)(AX*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (R8)(AX*4), Y8, Y8
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS 32(R8)(AX*4), Y9, Y9
+	VMULPS     Y0, Y4, Y10
+	VMULPS     Y0, Y5, Y11
+	VADDPS     Y10, Y6, Y10
+	VADDPS     Y11, Y7, Y11
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y2, Y10, Y10
+	VMULPS     Y2, Y11, Y11
+	VADDPS     Y10, Y8, Y10
+	VADDPS     Y11, Y9, Y11
+	VMULPS     Y3, Y10, Y9
+	VMULPS     Y3, Y11, Y8
+	VSUBPS     Y9, Y4, Y9
+	VSUBPS     Y8, Y5, Y8
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y9, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS Y8, Y9, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS Y10, Y8, (R8)(AX*4)
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS Y11, Y10, 32(R8)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func nesterovVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·nesterovVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7126,6 +13238,8 @@ TEXT ·nesterovVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -7215,8 +13329,100 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS (DX), Y3
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y4
+	VMOVUPS  32(SI)(AX*4), Y5
+	VMOVUPS  (DI)(AX*4), Y6
+	VMOVUPS  32(DI)(AX*4), Y7
+	VMOVUPS  (R8)(AX*4), Y8
+	VMOVUPS  32(R8)(AX*4), Y9
+	VMULPS   Y0, Y4, Y10
+	VMULPS   Y0, Y5, Y11
+	VADDPS   Y10, Y6, Y10
+	VADDPS   Y11, Y7, Y11
+	VMULPS   Y1, Y8, Y8
+	VMULPS   Y1, Y9, Y9
+	VMULPS   Y2, Y10, Y7
+	VMULPS   Y2, Y11, Y6
+	VADDPS   Y7, Y8, Y7
+	VADDPS   Y6, Y9, Y6
+	VMULPS   Y1, Y7, Y9
+	VMULPS   Y1, Y6, Y8
+	VADDPS   Y9, Y10, Y9
+	VADDPS   Y8, Y11, Y8
+	VMULPS   Y3, Y9, Y9
+	VMULPS   Y3, Y8, Y8
+	VSUBPS   Y9, Y4, Y9
+	VSUBPS   Y8, Y5, Y8
+	VMOVNTPS Y9, (SI)(AX*4)
+	VMOVNTPS Y8, 32(SI)(AX*4)
+	VMOVNTPS Y7, (R8)(AX*4)
+	VMOVNTPS Y6, 32(R8)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (SI)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(SI)(AX*4), Y5, Y5
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (DI)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(DI)(AX*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (R8)(AX*4), Y8, Y8
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS 32(R8)(AX*4), Y9, Y9
+	VMULPS     Y0, Y4, Y10
+	VMULPS     Y0, Y5, Y11
+	VADDPS     Y10, Y6, Y10
+	VADDPS     Y11, Y7, Y11
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y2, Y10, Y7
+	VMULPS     Y2, Y11, Y6
+	VADDPS     Y7, Y8, Y7
+	VADDPS     Y6, Y9, Y6
+	VMULPS     Y1, Y7, Y9
+	VMULPS     Y1, Y6, Y8
+	VADDPS     Y9, Y10, Y9
+	VADDPS     Y8, Y11, Y8
+	VMULPS     Y3, Y9, Y9
+	VMULPS     Y3, Y8, Y8
+	VSUBPS     Y9, Y4, Y9
+	VSUBPS     Y8, Y5, Y8
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y9, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS Y8, Y9, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS Y7, Y8, (R8)(AX*4)
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS Y6, Y7, 32(R8)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func adamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·adamVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7226,6 +13432,8 @@ TEXT ·adamVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 28(DX), Y0
 	VBROADCASTSS 12(DX), Y1
 	VBROADCASTSS (DX), Y2
@@ -7365,8 +13573,150 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 28(DX), Y0
+	VBROADCASTSS 12(DX), Y1
+	VBROADCASTSS (DX), Y2
+	VBROADCASTSS 4(DX), Y3
+	VBROADCASTSS 8(DX), Y4
+	VBROADCASTSS 20(DX), Y5
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS      (SI)(AX*4), Y6
+	VMOVUPS      32(SI)(AX*4), Y7
+	VMOVUPS      (DI)(AX*4), Y8
+	VMOVUPS      32(DI)(AX*4), Y9
+	VMOVUPS      (R8)(AX*4), Y10
+	VMOVUPS      32(R8)(AX*4), Y11
+	VMOVUPS      (R9)(AX*4), Y12
+	VMOVUPS      32(R9)(AX*4), Y13
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y1, Y6, Y14
+	VMULPS       Y1, Y7, Y15
+	VADDPS       Y14, Y8, Y14
+	VADDPS       Y15, Y9, Y15
+	VSUBPS       Y10, Y14, Y9
+	VSUBPS       Y11, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y10, Y9
+	VADDPS       Y8, Y11, Y8
+	VMULPS       Y3, Y12, Y12
+	VMULPS       Y3, Y13, Y13
+	VMULPS       Y4, Y14, Y11
+	VMULPS       Y4, Y15, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VADDPS       Y14, Y12, Y14
+	VADDPS       Y15, Y13, Y15
+	VSQRTPS      Y14, Y13
+	VSQRTPS      Y15, Y12
+	VMULPS       Y5, Y13, Y13
+	VMULPS       Y5, Y12, Y12
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y13, Y13
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y12, Y12
+	VBROADCASTSS 16(DX), Y10
+	VMULPS       Y10, Y9, Y10
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y8, Y11
+	VDIVPS       Y13, Y10, Y13
+	VDIVPS       Y12, Y11, Y12
+	VSUBPS       Y13, Y6, Y13
+	VSUBPS       Y12, Y7, Y12
+	VMOVNTPS     Y13, (SI)(AX*4)
+	VMOVNTPS     Y12, 32(SI)(AX*4)
+	VMOVNTPS     Y9, (R8)(AX*4)
+	VMOVNTPS     Y8, 32(R8)(AX*4)
+	VMOVNTPS     Y14, (R9)(AX*4)
+	VMOVNTPS     Y15, 32(R9)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (SI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(SI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (DI)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(DI)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R8)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R8)(AX*4), Y11, Y11
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   (R9)(AX*4), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   32(R9)(AX*4), Y13, Y13
+	VMULPS       Y0, Y6, Y6
+	VMULPS       Y0, Y7, Y7
+	VMULPS       Y1, Y6, Y14
+	VMULPS       Y1, Y7, Y15
+	VADDPS       Y14, Y8, Y14
+	VADDPS       Y15, Y9, Y15
+	VSUBPS       Y10, Y14, Y9
+	VSUBPS       Y11, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y10, Y9
+	VADDPS       Y8, Y11, Y8
+	VMULPS       Y3, Y12, Y12
+	VMULPS       Y3, Y13, Y13
+	VMULPS       Y4, Y14, Y11
+	VMULPS       Y4, Y15, Y10
+	VMULPS       Y14, Y11, Y14
+	VMULPS       Y15, Y10, Y15
+	VADDPS       Y14, Y12, Y14
+	VADDPS       Y15, Y13, Y15
+	VSQRTPS      Y14, Y13
+	VSQRTPS      Y15, Y12
+	VMULPS       Y5, Y13, Y13
+	VMULPS       Y5, Y12, Y12
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y13, Y13
+	VBROADCASTSS 24(DX), Y10
+	VADDPS       Y10, Y12, Y12
+	VBROADCASTSS 16(DX), Y10
+	VMULPS       Y10, Y9, Y10
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y8, Y11
+	VDIVPS       Y13, Y10, Y13
+	VDIVPS       Y12, Y11, Y12
+	VSUBPS       Y13, Y6, Y13
+	VSUBPS       Y12, Y7, Y12
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y13, Y7, (SI)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y12, Y13, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   Y9, Y12, (R8)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y8, Y9, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   Y14, Y8, (R9)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(R9)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func amsgradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·amsgradVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7376,6 +13726,8 @@ TEXT ·amsgradVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 28(DX), Y0
 	VBROADCASTSS 12(DX), Y1
 	VBROADCASTSS (DX), Y2
@@ -7545,8 +13897,180 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 28(DX), Y0
+	VBROADCASTSS 12(DX), Y1
+	VBROADCASTSS (DX), Y2
+	VBROADCASTSS 4(DX), Y3
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS      (SI)(AX*4), Y4
+	VMOVUPS      32(SI)(AX*4), Y5
+	VMOVUPS      (DI)(AX*4), Y6
+	VMOVUPS      32(DI)(AX*4), Y7
+	VMOVUPS      (R8)(AX*4), Y8
+	VMOVUPS      32(R8)(AX*4), Y9
+	VMOVUPS      (R9)(AX*4), Y10
+	VMOVUPS      32(R9)(AX*4), Y11
+	VMOVUPS      (R10)(AX*4), Y12
+	VMOVUPS      32(R10)(AX*4), Y13
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y1, Y4, Y14
+	VMULPS       Y1, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VSUBPS       Y8, Y14, Y7
+	VSUBPS       Y9, Y15, Y6
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y2, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VMULPS       Y3, Y10, Y10
+	VMULPS       Y3, Y11, Y11
+	VBROADCASTSS 8(DX), Y9
+	VMULPS       Y9, Y14, Y9
+	VBROADCASTSS 8(DX), Y8
+	VMULPS       Y8, Y15, Y8
+	VMULPS       Y14, Y9, Y14
+	VMULPS       Y15, Y8, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VCMPPS       $0x03, Y12, Y12, Y11
+	VCMPPS       $0x03, Y13, Y13, Y10
+	VMAXPS       Y14, Y12, Y8
+	VMAXPS       Y15, Y13, Y9
+	VBLENDVPS    Y11, Y12, Y8, Y8
+	VBLENDVPS    Y10, Y13, Y9, Y9
+	VSQRTPS      Y8, Y13
+	VSQRTPS      Y9, Y10
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y13, Y13
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y10, Y10
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y13, Y13
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y10, Y10
+	VBROADCASTSS 16(DX), Y12
+	VMULPS       Y12, Y7, Y12
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y6, Y11
+	VDIVPS       Y13, Y12, Y13
+	VDIVPS       Y10, Y11, Y10
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y10, Y5, Y10
+	VMOVNTPS     Y13, (SI)(AX*4)
+	VMOVNTPS     Y10, 32(SI)(AX*4)
+	VMOVNTPS     Y7, (R8)(AX*4)
+	VMOVNTPS     Y6, 32(R8)(AX*4)
+	VMOVNTPS     Y14, (R9)(AX*4)
+	VMOVNTPS     Y15, 32(R9)(AX*4)
+	VMOVNTPS     Y8, (R10)(AX*4)
+	VMOVNTPS     Y9, 32(R10)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (SI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(SI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (DI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(DI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (R8)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(R8)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R9)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R9)(AX*4), Y11, Y11
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   (R10)(AX*4), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   32(R10)(AX*4), Y13, Y13
+	VMULPS       Y0, Y4, Y4
+	VMULPS       Y0, Y5, Y5
+	VMULPS       Y1, Y4, Y14
+	VMULPS       Y1, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VSUBPS       Y8, Y14, Y7
+	VSUBPS       Y9, Y15, Y6
+	VMULPS       Y2, Y7, Y7
+	VMULPS       Y2, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VMULPS       Y3, Y10, Y10
+	VMULPS       Y3, Y11, Y11
+	VBROADCASTSS 8(DX), Y9
+	VMULPS       Y9, Y14, Y9
+	VBROADCASTSS 8(DX), Y8
+	VMULPS       Y8, Y15, Y8
+	VMULPS       Y14, Y9, Y14
+	VMULPS       Y15, Y8, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VCMPPS       $0x03, Y12, Y12, Y11
+	VCMPPS       $0x03, Y13, Y13, Y10
+	VMAXPS       Y14, Y12, Y8
+	VMAXPS       Y15, Y13, Y9
+	VBLENDVPS    Y11, Y12, Y8, Y8
+	VBLENDVPS    Y10, Y13, Y9, Y9
+	VSQRTPS      Y8, Y13
+	VSQRTPS      Y9, Y10
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y13, Y13
+	VBROADCASTSS 20(DX), Y12
+	VMULPS       Y12, Y10, Y10
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y13, Y13
+	VBROADCASTSS 24(DX), Y12
+	VADDPS       Y12, Y10, Y10
+	VBROADCASTSS 16(DX), Y12
+	VMULPS       Y12, Y7, Y12
+	VBROADCASTSS 16(DX), Y11
+	VMULPS       Y11, Y6, Y11
+	VDIVPS       Y13, Y12, Y13
+	VDIVPS       Y10, Y11, Y10
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y10, Y5, Y10
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y13, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y10, Y13, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   Y7, Y10, (R8)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y6, Y7, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y14, Y6, (R9)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(R9)(AX*4)
+	VMOVUPS      (BX), Y15
+	VMASKMOVPS   Y8, Y15, (R10)(AX*4)
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   Y9, Y8, 32(R10)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func rmspropVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rmspropVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7556,6 +14080,8 @@ TEXT ·rmspropVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -7654,8 +14180,109 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y5
+	VMOVUPS  32(SI)(AX*4), Y6
+	VMOVUPS  (DI)(AX*4), Y7
+	VMOVUPS  32(DI)(AX*4), Y8
+	VMOVUPS  (R8)(AX*4), Y9
+	VMOVUPS  32(R8)(AX*4), Y10
+	VMULPS   Y0, Y5, Y11
+	VMULPS   Y0, Y6, Y12
+	VADDPS   Y11, Y7, Y11
+	VADDPS   Y12, Y8, Y12
+	VMULPS   Y1, Y9, Y9
+	VMULPS   Y1, Y10, Y10
+	VMULPS   Y2, Y11, Y8
+	VMULPS   Y2, Y12, Y7
+	VMULPS   Y11, Y8, Y8
+	VMULPS   Y12, Y7, Y7
+	VADDPS   Y8, Y9, Y8
+	VADDPS   Y7, Y10, Y7
+	VSQRTPS  Y8, Y10
+	VSQRTPS  Y7, Y9
+	VADDPS   Y3, Y10, Y10
+	VADDPS   Y3, Y9, Y9
+	VDIVPS   Y10, Y11, Y10
+	VDIVPS   Y9, Y12, Y9
+	VMULPS   Y4, Y10, Y10
+	VMULPS   Y4, Y9, Y9
+	VSUBPS   Y10, Y5, Y10
+	VSUBPS   Y9, Y6, Y9
+	VMOVNTPS Y10, (SI)(AX*4)
+	VMOVNTPS Y9, 32(SI)(AX*4)
+	VMOVNTPS Y8, (R8)(AX*4)
+	VMOVNTPS Y7, 32(R8)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(SI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (DI)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(DI)(AX*4), Y8, Y8
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (R8)(AX*4), Y9, Y9
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS 32(R8)(AX*4), Y10, Y10
+	VMULPS     Y0, Y5, Y11
+	VMULPS     Y0, Y6, Y12
+	VADDPS     Y11, Y7, Y11
+	VADDPS     Y12, Y8, Y12
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y1, Y10, Y10
+	VMULPS     Y2, Y11, Y8
+	VMULPS     Y2, Y12, Y7
+	VMULPS     Y11, Y8, Y8
+	VMULPS     Y12, Y7, Y7
+	VADDPS     Y8, Y9, Y8
+	VADDPS     Y7, Y10, Y7
+	VSQRTPS    Y8, Y10
+	VSQRTPS    Y7, Y9
+	VADDPS     Y3, Y10, Y10
+	VADDPS     Y3, Y9, Y9
+	VDIVPS     Y10, Y11, Y10
+	VDIVPS     Y9, Y12, Y9
+	VMULPS     Y4, Y10, Y10
+	VMULPS     Y4, Y9, Y9
+	VSUBPS     Y10, Y5, Y10
+	VSUBPS     Y9, Y6, Y9
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y10, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS Y9, Y10, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS Y8, Y9, (R8)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(R8)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func rmspropMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rmspropMomentumVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7665,6 +14292,8 @@ TEXT ·rmspropMomentumVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -7784,8 +14413,130 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS 20(DX), Y4
+	VBROADCASTSS (DX), Y5
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y6
+	VMOVUPS  32(SI)(AX*4), Y7
+	VMOVUPS  (DI)(AX*4), Y8
+	VMOVUPS  32(DI)(AX*4), Y9
+	VMOVUPS  (R8)(AX*4), Y10
+	VMOVUPS  32(R8)(AX*4), Y11
+	VMOVUPS  (R9)(AX*4), Y12
+	VMOVUPS  32(R9)(AX*4), Y13
+	VMULPS   Y0, Y6, Y14
+	VMULPS   Y0, Y7, Y15
+	VADDPS   Y14, Y8, Y14
+	VADDPS   Y15, Y9, Y15
+	VMULPS   Y1, Y10, Y10
+	VMULPS   Y1, Y11, Y11
+	VMULPS   Y2, Y14, Y9
+	VMULPS   Y2, Y15, Y8
+	VMULPS   Y14, Y9, Y9
+	VMULPS   Y15, Y8, Y8
+	VADDPS   Y9, Y10, Y9
+	VADDPS   Y8, Y11, Y8
+	VSQRTPS  Y9, Y11
+	VSQRTPS  Y8, Y10
+	VADDPS   Y3, Y11, Y11
+	VADDPS   Y3, Y10, Y10
+	VDIVPS   Y11, Y14, Y11
+	VDIVPS   Y10, Y15, Y10
+	VMULPS   Y4, Y12, Y12
+	VMULPS   Y4, Y13, Y13
+	VADDPS   Y11, Y12, Y11
+	VADDPS   Y10, Y13, Y10
+	VMULPS   Y5, Y11, Y13
+	VMULPS   Y5, Y10, Y12
+	VSUBPS   Y13, Y6, Y13
+	VSUBPS   Y12, Y7, Y12
+	VMOVNTPS Y13, (SI)(AX*4)
+	VMOVNTPS Y12, 32(SI)(AX*4)
+	VMOVNTPS Y9, (R8)(AX*4)
+	VMOVNTPS Y8, 32(R8)(AX*4)
+	VMOVNTPS Y11, (R9)(AX*4)
+	VMOVNTPS Y10, 32(R9)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS (SI)(AX*4), Y6, Y6
+	VMOVUPS    32(BX), Y7
+	VMASKMOVPS 32(SI)(AX*4), Y7, Y7
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS (DI)(AX*4), Y8, Y8
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS 32(DI)(AX*4), Y9, Y9
+	VMOVUPS    (BX), Y10
+	VMASKMOVPS (R8)(AX*4), Y10, Y10
+	VMOVUPS    32(BX), Y11
+	VMASKMOVPS 32(R8)(AX*4), Y11, Y11
+	VMOVUPS    (BX), Y12
+	VMASKMOVPS (R9)(AX*4), Y12, Y12
+	VMOVUPS    32(BX), Y13
+	VMASKMOVPS 32(R9)(AX*4), Y13, Y13
+	VMULPS     Y0, Y6, Y14
+	VMULPS     Y0, Y7, Y15
+	VADDPS     Y14, Y8, Y14
+	VADDPS     Y15, Y9, Y15
+	VMULPS     Y1, Y10, Y10
+	VMULPS     Y1, Y11, Y11
+	VMULPS     Y2, Y14, Y9
+	VMULPS     Y2, Y15, Y8
+	VMULPS     Y14, Y9, Y9
+	VMULPS     Y15, Y8, Y8
+	VADDPS     Y9, Y10, Y9
+	VADDPS     Y8, Y11, Y8
+	VSQRTPS    Y9, Y11
+	VSQRTPS    Y8, Y10
+	VADDPS     Y3, Y11, Y11
+	VADDPS     Y3, Y10, Y10
+	VDIVPS     Y11, Y14, Y11
+	VDIVPS     Y10, Y15, Y10
+	VMULPS     Y4, Y12, Y12
+	VMULPS     Y4, Y13, Y13
+	VADDPS     Y11, Y12, Y11
+	VADDPS     Y10, Y13, Y10
+	VMULPS     Y5, Y11, Y13
+	VMULPS     Y5, Y10, Y12
+	VSUBPS     Y13, Y6, Y13
+	VSUBPS     Y12, Y7, Y12
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y13, Y7, (SI)(AX*4)
+	VMOVUPS    32(BX), Y13
+	VMASKMOVPS Y12, Y13, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y12
+	VMASKMOVPS Y9, Y12, (R8)(AX*4)
+	VMOVUPS    32(BX), Y9
+	VMASKMOVPS Y8, Y9, 32(R8)(AX*4)
+	VMOVUPS    (BX), Y8
+	VMASKMOVPS Y11, Y8, (R9)(AX*4)
+	VMOVUPS    32(BX), Y11
+	VMASKMOVPS Y10, Y11, 32(R9)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func rmspropCenteredVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rmspropCenteredVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7795,6 +14546,8 @@ TEXT ·rmspropCenteredVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -7925,8 +14678,141 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y5
+	VMOVUPS  32(SI)(AX*4), Y6
+	VMOVUPS  (DI)(AX*4), Y7
+	VMOVUPS  32(DI)(AX*4), Y8
+	VMOVUPS  (R8)(AX*4), Y9
+	VMOVUPS  32(R8)(AX*4), Y10
+	VMOVUPS  (R9)(AX*4), Y11
+	VMOVUPS  32(R9)(AX*4), Y12
+	VMULPS   Y0, Y5, Y13
+	VMULPS   Y0, Y6, Y14
+	VADDPS   Y13, Y7, Y13
+	VADDPS   Y14, Y8, Y14
+	VMULPS   Y1, Y9, Y9
+	VMULPS   Y1, Y10, Y10
+	VMULPS   Y2, Y13, Y8
+	VMULPS   Y2, Y14, Y7
+	VMULPS   Y13, Y8, Y8
+	VMULPS   Y14, Y7, Y7
+	VADDPS   Y8, Y9, Y8
+	VADDPS   Y7, Y10, Y7
+	VSUBPS   Y11, Y13, Y10
+	VSUBPS   Y12, Y14, Y9
+	VMULPS   Y2, Y10, Y10
+	VMULPS   Y2, Y9, Y9
+	VADDPS   Y10, Y11, Y10
+	VADDPS   Y9, Y12, Y9
+	VMULPS   Y10, Y10, Y12
+	VMULPS   Y9, Y9, Y11
+	VSUBPS   Y12, Y8, Y12
+	VSUBPS   Y11, Y7, Y11
+	VSQRTPS  Y12, Y12
+	VSQRTPS  Y11, Y11
+	VADDPS   Y3, Y12, Y12
+	VADDPS   Y3, Y11, Y11
+	VDIVPS   Y12, Y13, Y12
+	VDIVPS   Y11, Y14, Y11
+	VMULPS   Y4, Y12, Y12
+	VMULPS   Y4, Y11, Y11
+	VSUBPS   Y12, Y5, Y12
+	VSUBPS   Y11, Y6, Y11
+	VMOVNTPS Y12, (SI)(AX*4)
+	VMOVNTPS Y11, 32(SI)(AX*4)
+	VMOVNTPS Y8, (R8)(AX*4)
+	VMOVNTPS Y7, 32(R8)(AX*4)
+	VMOVNTPS Y10, (R9)(AX*4)
+	VMOVNTPS Y9, 32(R9)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(SI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (DI)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(DI)(AX*4), Y8, Y8
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (R8)(AX*4), Y9, Y9
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS 32(R8)(AX*4), Y10, Y10
+	VMOVUPS    (BX), Y11
+	VMASKMOVPS (R9)(AX*4), Y11, Y11
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS 32(R9)(AX*4), Y12, Y12
+	VMULPS     Y0, Y5, Y13
+	VMULPS     Y0, Y6, Y14
+	VADDPS     Y13, Y7, Y13
+	VADDPS     Y14, Y8, Y14
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y1, Y10, Y10
+	VMULPS     Y2, Y13, Y8
+	VMULPS     Y2, Y14, Y7
+	VMULPS     Y13, Y8, Y8
+	VMULPS     Y14, Y7, Y7
+	VADDPS     Y8, Y9, Y8
+	VADDPS     Y7, Y10, Y7
+	VSUBPS     Y11, Y13, Y10
+	VSUBPS     Y12, Y14, Y9
+	VMULPS     Y2, Y10, Y10
+	VMULPS     Y2, Y9, Y9
+	VADDPS     Y10, Y11, Y10
+	VADDPS     Y9, Y12, Y9
+	VMULPS     Y10, Y10, Y12
+	VMULPS     Y9, Y9, Y11
+	VSUBPS     Y12, Y8, Y12
+	VSUBPS     Y11, Y7, Y11
+	VSQRTPS    Y12, Y12
+	VSQRTPS    Y11, Y11
+	VADDPS     Y3, Y12, Y12
+	VADDPS     Y3, Y11, Y11
+	VDIVPS     Y12, Y13, Y12
+	VDIVPS     Y11, Y14, Y11
+	VMULPS     Y4, Y12, Y12
+	VMULPS     Y4, Y11, Y11
+	VSUBPS     Y12, Y5, Y12
+	VSUBPS     Y11, Y6, Y11
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y12, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS Y11, Y12, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y11
+	VMASKMOVPS Y8, Y11, (R8)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(R8)(AX*4)
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y10, Y7, (R9)(AX*4)
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS Y9, Y10, 32(R9)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func rmspropCenteredMomentumVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·rmspropCenteredMomentumVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -7936,6 +14822,8 @@ TEXT ·rmspropCenteredMomentumVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -8093,8 +14981,168 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS      (SI)(AX*4), Y4
+	VMOVUPS      32(SI)(AX*4), Y5
+	VMOVUPS      (DI)(AX*4), Y6
+	VMOVUPS      32(DI)(AX*4), Y7
+	VMOVUPS      (R8)(AX*4), Y8
+	VMOVUPS      32(R8)(AX*4), Y9
+	VMOVUPS      (R9)(AX*4), Y10
+	VMOVUPS      32(R9)(AX*4), Y11
+	VMOVUPS      (R10)(AX*4), Y12
+	VMOVUPS      32(R10)(AX*4), Y13
+	VMULPS       Y0, Y4, Y14
+	VMULPS       Y0, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y14, Y7
+	VMULPS       Y2, Y15, Y6
+	VMULPS       Y14, Y7, Y7
+	VMULPS       Y15, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VSUBPS       Y12, Y14, Y9
+	VSUBPS       Y13, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y12, Y9
+	VADDPS       Y8, Y13, Y8
+	VMULPS       Y9, Y9, Y13
+	VMULPS       Y8, Y8, Y12
+	VSUBPS       Y13, Y7, Y13
+	VSUBPS       Y12, Y6, Y12
+	VSQRTPS      Y13, Y13
+	VSQRTPS      Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VADDPS       Y3, Y12, Y12
+	VDIVPS       Y13, Y14, Y13
+	VDIVPS       Y12, Y15, Y12
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y10, Y10
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y11, Y11
+	VADDPS       Y13, Y10, Y13
+	VADDPS       Y12, Y11, Y12
+	VBROADCASTSS (DX), Y11
+	VMULPS       Y11, Y13, Y11
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y12, Y10
+	VSUBPS       Y11, Y4, Y11
+	VSUBPS       Y10, Y5, Y10
+	VMOVNTPS     Y11, (SI)(AX*4)
+	VMOVNTPS     Y10, 32(SI)(AX*4)
+	VMOVNTPS     Y7, (R8)(AX*4)
+	VMOVNTPS     Y6, 32(R8)(AX*4)
+	VMOVNTPS     Y13, (R9)(AX*4)
+	VMOVNTPS     Y12, 32(R9)(AX*4)
+	VMOVNTPS     Y9, (R10)(AX*4)
+	VMOVNTPS     Y8, 32(R10)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (SI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(SI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (DI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(DI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (R8)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(R8)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R9)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R9)(AX*4), Y11, Y11
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   (R10)(AX*4), Y12, Y12
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   32(R10)(AX*4), Y13, Y13
+	VMULPS       Y0, Y4, Y14
+	VMULPS       Y0, Y5, Y15
+	VADDPS       Y14, Y6, Y14
+	VADDPS       Y15, Y7, Y15
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y14, Y7
+	VMULPS       Y2, Y15, Y6
+	VMULPS       Y14, Y7, Y7
+	VMULPS       Y15, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VSUBPS       Y12, Y14, Y9
+	VSUBPS       Y13, Y15, Y8
+	VMULPS       Y2, Y9, Y9
+	VMULPS       Y2, Y8, Y8
+	VADDPS       Y9, Y12, Y9
+	VADDPS       Y8, Y13, Y8
+	VMULPS       Y9, Y9, Y13
+	VMULPS       Y8, Y8, Y12
+	VSUBPS       Y13, Y7, Y13
+	VSUBPS       Y12, Y6, Y12
+	VSQRTPS      Y13, Y13
+	VSQRTPS      Y12, Y12
+	VADDPS       Y3, Y13, Y13
+	VADDPS       Y3, Y12, Y12
+	VDIVPS       Y13, Y14, Y13
+	VDIVPS       Y12, Y15, Y12
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y10, Y10
+	VBROADCASTSS 20(DX), Y15
+	VMULPS       Y15, Y11, Y11
+	VADDPS       Y13, Y10, Y13
+	VADDPS       Y12, Y11, Y12
+	VBROADCASTSS (DX), Y11
+	VMULPS       Y11, Y13, Y11
+	VBROADCASTSS (DX), Y10
+	VMULPS       Y10, Y12, Y10
+	VSUBPS       Y11, Y4, Y11
+	VSUBPS       Y10, Y5, Y10
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   Y11, Y5, (SI)(AX*4)
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   Y10, Y11, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   Y7, Y10, (R8)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y6, Y7, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y13, Y6, (R9)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y12, Y13, 32(R9)(AX*4)
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   Y9, Y12, (R10)(AX*4)
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   Y8, Y9, 32(R10)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func adagradVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·adagradVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -8104,6 +15152,8 @@ TEXT ·adagradVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS (DX), Y1
 	VBROADCASTSS 8(DX), Y2
@@ -8192,8 +15242,99 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	VBROADCASTSS 8(DX), Y2
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (SI)(AX*4), Y3
+	VMOVUPS  32(SI)(AX*4), Y4
+	VMOVUPS  (DI)(AX*4), Y5
+	VMOVUPS  32(DI)(AX*4), Y6
+	VMOVUPS  (R8)(AX*4), Y7
+	VMOVUPS  32(R8)(AX*4), Y8
+	VMULPS   Y0, Y3, Y9
+	VMULPS   Y0, Y4, Y10
+	VADDPS   Y9, Y5, Y9
+	VADDPS   Y10, Y6, Y10
+	VMULPS   Y9, Y9, Y6
+	VMULPS   Y10, Y10, Y5
+	VADDPS   Y6, Y7, Y6
+	VADDPS   Y5, Y8, Y5
+	VMULPS   Y1, Y9, Y9
+	VMULPS   Y1, Y10, Y10
+	VSQRTPS  Y6, Y8
+	VSQRTPS  Y5, Y7
+	VADDPS   Y2, Y8, Y8
+	VADDPS   Y2, Y7, Y7
+	VDIVPS   Y8, Y9, Y8
+	VDIVPS   Y7, Y10, Y7
+	VSUBPS   Y8, Y3, Y8
+	VSUBPS   Y7, Y4, Y7
+	VMOVNTPS Y8, (SI)(AX*4)
+	VMOVNTPS Y7, 32(SI)(AX*4)
+	VMOVNTPS Y6, (R8)(AX*4)
+	VMOVNTPS Y5, 32(R8)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y3
+	VMASKMOVPS (SI)(AX*4), Y3, Y3
+	VMOVUPS    32(BX), Y4
+	VMASKMOVPS 32(SI)(AX*4), Y4, Y4
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (DI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(DI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (R8)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(R8)(AX*4), Y8, Y8
+	VMULPS     Y0, Y3, Y9
+	VMULPS     Y0, Y4, Y10
+	VADDPS     Y9, Y5, Y9
+	VADDPS     Y10, Y6, Y10
+	VMULPS     Y9, Y9, Y6
+	VMULPS     Y10, Y10, Y5
+	VADDPS     Y6, Y7, Y6
+	VADDPS     Y5, Y8, Y5
+	VMULPS     Y1, Y9, Y9
+	VMULPS     Y1, Y10, Y10
+	VSQRTPS    Y6, Y8
+	VSQRTPS    Y5, Y7
+	VADDPS     Y2, Y8, Y8
+	VADDPS     Y2, Y7, Y7
+	VDIVPS     Y8, Y9, Y8
+	VDIVPS     Y7, Y10, Y7
+	VSUBPS     Y8, Y3, Y8
+	VSUBPS     Y7, Y4, Y7
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS Y8, Y4, (SI)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y6, Y7, (R8)(AX*4)
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS Y5, Y6, 32(R8)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func adadeltaVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·adadeltaVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -8203,6 +15344,8 @@ TEXT ·adadeltaVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -8344,8 +15487,152 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS      (SI)(AX*4), Y4
+	VMOVUPS      32(SI)(AX*4), Y5
+	VMOVUPS      (DI)(AX*4), Y6
+	VMOVUPS      32(DI)(AX*4), Y7
+	VMOVUPS      (R8)(AX*4), Y8
+	VMOVUPS      32(R8)(AX*4), Y9
+	VMOVUPS      (R9)(AX*4), Y10
+	VMOVUPS      32(R9)(AX*4), Y11
+	VMULPS       Y0, Y4, Y12
+	VMULPS       Y0, Y5, Y13
+	VADDPS       Y12, Y6, Y12
+	VADDPS       Y13, Y7, Y13
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y12, Y7
+	VMULPS       Y2, Y13, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VADDPS       Y3, Y10, Y9
+	VADDPS       Y3, Y11, Y8
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y8, Y8
+	VADDPS       Y3, Y7, Y14
+	VADDPS       Y3, Y6, Y15
+	VSQRTPS      Y14, Y14
+	VSQRTPS      Y15, Y15
+	VDIVPS       Y14, Y9, Y14
+	VDIVPS       Y15, Y8, Y15
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VBROADCASTSS (DX), Y13
+	VMULPS       Y13, Y14, Y13
+	VBROADCASTSS (DX), Y12
+	VMULPS       Y12, Y15, Y12
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y12, Y5, Y12
+	VMULPS       Y1, Y10, Y10
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y2, Y14, Y5
+	VMULPS       Y2, Y15, Y4
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y15, Y4, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VMOVNTPS     Y13, (SI)(AX*4)
+	VMOVNTPS     Y12, 32(SI)(AX*4)
+	VMOVNTPS     Y7, (R8)(AX*4)
+	VMOVNTPS     Y6, 32(R8)(AX*4)
+	VMOVNTPS     Y14, (R9)(AX*4)
+	VMOVNTPS     Y15, 32(R9)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y4
+	VMASKMOVPS   (SI)(AX*4), Y4, Y4
+	VMOVUPS      32(BX), Y5
+	VMASKMOVPS   32(SI)(AX*4), Y5, Y5
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   (DI)(AX*4), Y6, Y6
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   32(DI)(AX*4), Y7, Y7
+	VMOVUPS      (BX), Y8
+	VMASKMOVPS   (R8)(AX*4), Y8, Y8
+	VMOVUPS      32(BX), Y9
+	VMASKMOVPS   32(R8)(AX*4), Y9, Y9
+	VMOVUPS      (BX), Y10
+	VMASKMOVPS   (R9)(AX*4), Y10, Y10
+	VMOVUPS      32(BX), Y11
+	VMASKMOVPS   32(R9)(AX*4), Y11, Y11
+	VMULPS       Y0, Y4, Y12
+	VMULPS       Y0, Y5, Y13
+	VADDPS       Y12, Y6, Y12
+	VADDPS       Y13, Y7, Y13
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y9, Y9
+	VMULPS       Y2, Y12, Y7
+	VMULPS       Y2, Y13, Y6
+	VMULPS       Y12, Y7, Y7
+	VMULPS       Y13, Y6, Y6
+	VADDPS       Y7, Y8, Y7
+	VADDPS       Y6, Y9, Y6
+	VADDPS       Y3, Y10, Y9
+	VADDPS       Y3, Y11, Y8
+	VSQRTPS      Y9, Y9
+	VSQRTPS      Y8, Y8
+	VADDPS       Y3, Y7, Y14
+	VADDPS       Y3, Y6, Y15
+	VSQRTPS      Y14, Y14
+	VSQRTPS      Y15, Y15
+	VDIVPS       Y14, Y9, Y14
+	VDIVPS       Y15, Y8, Y15
+	VMULPS       Y14, Y12, Y14
+	VMULPS       Y15, Y13, Y15
+	VBROADCASTSS (DX), Y13
+	VMULPS       Y13, Y14, Y13
+	VBROADCASTSS (DX), Y12
+	VMULPS       Y12, Y15, Y12
+	VSUBPS       Y13, Y4, Y13
+	VSUBPS       Y12, Y5, Y12
+	VMULPS       Y1, Y10, Y10
+	VMULPS       Y1, Y11, Y11
+	VMULPS       Y2, Y14, Y5
+	VMULPS       Y2, Y15, Y4
+	VMULPS       Y14, Y5, Y14
+	VMULPS       Y15, Y4, Y15
+	VADDPS       Y14, Y10, Y14
+	VADDPS       Y15, Y11, Y15
+	VMOVUPS      (BX), Y11
+	VMASKMOVPS   Y13, Y11, (SI)(AX*4)
+	VMOVUPS      32(BX), Y13
+	VMASKMOVPS   Y12, Y13, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y12
+	VMASKMOVPS   Y7, Y12, (R8)(AX*4)
+	VMOVUPS      32(BX), Y7
+	VMASKMOVPS   Y6, Y7, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y14, Y6, (R9)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y15, Y14, 32(R9)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func nadamVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·nadamVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -8355,6 +15642,8 @@ TEXT ·nadamVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 12(DX), Y2
@@ -8501,8 +15790,157 @@ done:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 12(DX), Y2
+	VBROADCASTSS 16(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS      (SI)(AX*4), Y5
+	VMOVUPS      32(SI)(AX*4), Y6
+	VMOVUPS      (DI)(AX*4), Y7
+	VMOVUPS      32(DI)(AX*4), Y8
+	VMOVUPS      (R8)(AX*4), Y9
+	VMOVUPS      32(R8)(AX*4), Y10
+	VMOVUPS      (R9)(AX*4), Y11
+	VMOVUPS      32(R9)(AX*4), Y12
+	VMULPS       Y0, Y5, Y13
+	VMULPS       Y0, Y6, Y14
+	VADDPS       Y13, Y7, Y13
+	VADDPS       Y14, Y8, Y14
+	VSUBPS       Y9, Y13, Y8
+	VSUBPS       Y10, Y14, Y7
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y7, Y7
+	VADDPS       Y8, Y9, Y8
+	VADDPS       Y7, Y10, Y7
+	VMULPS       Y2, Y11, Y11
+	VMULPS       Y2, Y12, Y12
+	VMULPS       Y3, Y13, Y10
+	VMULPS       Y3, Y14, Y9
+	VMULPS       Y13, Y10, Y10
+	VMULPS       Y14, Y9, Y9
+	VADDPS       Y10, Y11, Y10
+	VADDPS       Y9, Y12, Y9
+	VMULPS       Y4, Y13, Y13
+	VMULPS       Y4, Y14, Y14
+	VBROADCASTSS 24(DX), Y12
+	VMULPS       Y12, Y8, Y12
+	VBROADCASTSS 24(DX), Y11
+	VMULPS       Y11, Y7, Y11
+	VADDPS       Y12, Y13, Y12
+	VADDPS       Y11, Y14, Y11
+	VSQRTPS      Y10, Y14
+	VSQRTPS      Y9, Y13
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y14, Y14
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y13, Y13
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y14, Y14
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y13, Y13
+	VDIVPS       Y14, Y12, Y14
+	VDIVPS       Y13, Y11, Y13
+	VSUBPS       Y14, Y5, Y14
+	VSUBPS       Y13, Y6, Y13
+	VMOVNTPS     Y14, (SI)(AX*4)
+	VMOVNTPS     Y13, 32(SI)(AX*4)
+	VMOVNTPS     Y8, (R8)(AX*4)
+	VMOVNTPS     Y7, 32(R8)(AX*4)
+	VMOVNTPS     Y10, (R9)(AX*4)
+	VMOVNTPS     Y9, 32(R9)(AX*4)
+	ADDQ         $0x10, AX
+	SUBQ         $0x10, CX
+	JGE          past_loop
+
+past_rest:
+	ADDQ         $0x10, CX
+	JE           past_done
+	LEAQ         vecTail<>+64(SB), BX
+	SHLQ         $0x02, CX
+	SUBQ         CX, BX
+	VMOVUPS      (BX), Y5
+	VMASKMOVPS   (SI)(AX*4), Y5, Y5
+	VMOVUPS      32(BX), Y6
+	VMASKMOVPS   32(SI)(AX*4), Y6, Y6
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   (DI)(AX*4), Y7, Y7
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   32(DI)(AX*4), Y8, Y8
+	VMOVUPS      (BX), Y9
+	VMASKMOVPS   (R8)(AX*4), Y9, Y9
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   32(R8)(AX*4), Y10, Y10
+	VMOVUPS      (BX), Y11
+	VMASKMOVPS   (R9)(AX*4), Y11, Y11
+	VMOVUPS      32(BX), Y12
+	VMASKMOVPS   32(R9)(AX*4), Y12, Y12
+	VMULPS       Y0, Y5, Y13
+	VMULPS       Y0, Y6, Y14
+	VADDPS       Y13, Y7, Y13
+	VADDPS       Y14, Y8, Y14
+	VSUBPS       Y9, Y13, Y8
+	VSUBPS       Y10, Y14, Y7
+	VMULPS       Y1, Y8, Y8
+	VMULPS       Y1, Y7, Y7
+	VADDPS       Y8, Y9, Y8
+	VADDPS       Y7, Y10, Y7
+	VMULPS       Y2, Y11, Y11
+	VMULPS       Y2, Y12, Y12
+	VMULPS       Y3, Y13, Y10
+	VMULPS       Y3, Y14, Y9
+	VMULPS       Y13, Y10, Y10
+	VMULPS       Y14, Y9, Y9
+	VADDPS       Y10, Y11, Y10
+	VADDPS       Y9, Y12, Y9
+	VMULPS       Y4, Y13, Y13
+	VMULPS       Y4, Y14, Y14
+	VBROADCASTSS 24(DX), Y12
+	VMULPS       Y12, Y8, Y12
+	VBROADCASTSS 24(DX), Y11
+	VMULPS       Y11, Y7, Y11
+	VADDPS       Y12, Y13, Y12
+	VADDPS       Y11, Y14, Y11
+	VSQRTPS      Y10, Y14
+	VSQRTPS      Y9, Y13
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y14, Y14
+	VBROADCASTSS 28(DX), Y15
+	VMULPS       Y15, Y13, Y13
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y14, Y14
+	VBROADCASTSS 20(DX), Y15
+	VADDPS       Y15, Y13, Y13
+	VDIVPS       Y14, Y12, Y14
+	VDIVPS       Y13, Y11, Y13
+	VSUBPS       Y14, Y5, Y14
+	VSUBPS       Y13, Y6, Y13
+	VMOVUPS      (BX), Y6
+	VMASKMOVPS   Y14, Y6, (SI)(AX*4)
+	VMOVUPS      32(BX), Y14
+	VMASKMOVPS   Y13, Y14, 32(SI)(AX*4)
+	VMOVUPS      (BX), Y13
+	VMASKMOVPS   Y8, Y13, (R8)(AX*4)
+	VMOVUPS      32(BX), Y8
+	VMASKMOVPS   Y7, Y8, 32(R8)(AX*4)
+	VMOVUPS      (BX), Y7
+	VMASKMOVPS   Y10, Y7, (R9)(AX*4)
+	VMOVUPS      32(BX), Y10
+	VMASKMOVPS   Y9, Y10, 32(R9)(AX*4)
+
+past_done:
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func adamaxVec(n int, w *float32, grad *float32, a *float32, b *float32, c *float32, scalars *float32)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·adamaxVec(SB), NOSPLIT, $0-56
 	MOVQ         w+8(FP), SI
 	MOVQ         grad+16(FP), DI
@@ -8512,6 +15950,8 @@ TEXT ·adamaxVec(SB), NOSPLIT, $0-56
 	MOVQ         scalars+48(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS 8(DX), Y1
 	VBROADCASTSS 16(DX), Y2
@@ -8631,6 +16071,131 @@ rest:
 	VMASKMOVPS Y14, Y13, 32(R9)(AX*4)
 
 done:
+	VZEROUPPER
+	RET
+
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS 8(DX), Y1
+	VBROADCASTSS 16(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VBROADCASTSS (DX), Y4
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS   (SI)(AX*4), Y5
+	VMOVUPS   32(SI)(AX*4), Y6
+	VMOVUPS   (DI)(AX*4), Y7
+	VMOVUPS   32(DI)(AX*4), Y8
+	VMOVUPS   (R8)(AX*4), Y9
+	VMOVUPS   32(R8)(AX*4), Y10
+	VMOVUPS   (R9)(AX*4), Y11
+	VMOVUPS   32(R9)(AX*4), Y12
+	VMULPS    Y0, Y5, Y13
+	VMULPS    Y0, Y6, Y14
+	VADDPS    Y13, Y7, Y13
+	VADDPS    Y14, Y8, Y14
+	VSUBPS    Y9, Y13, Y8
+	VSUBPS    Y10, Y14, Y7
+	VMULPS    Y1, Y8, Y8
+	VMULPS    Y1, Y7, Y7
+	VADDPS    Y8, Y9, Y8
+	VADDPS    Y7, Y10, Y7
+	VANDPS    vec7fffffff<>+0(SB), Y13, Y13
+	VANDPS    vec7fffffff<>+0(SB), Y14, Y14
+	VADDPS    Y2, Y13, Y13
+	VADDPS    Y2, Y14, Y14
+	VMULPS    Y3, Y11, Y11
+	VMULPS    Y3, Y12, Y12
+	VCMPPS    $0x03, Y11, Y11, Y10
+	VCMPPS    $0x03, Y12, Y12, Y9
+	VMAXPS    Y13, Y11, Y13
+	VMAXPS    Y14, Y12, Y14
+	VBLENDVPS Y10, Y11, Y13, Y13
+	VBLENDVPS Y9, Y12, Y14, Y14
+	VMULPS    Y4, Y8, Y12
+	VMULPS    Y4, Y7, Y9
+	VDIVPS    Y13, Y12, Y12
+	VDIVPS    Y14, Y9, Y9
+	VSUBPS    Y12, Y5, Y12
+	VSUBPS    Y9, Y6, Y9
+	VMOVNTPS  Y12, (SI)(AX*4)
+	VMOVNTPS  Y9, 32(SI)(AX*4)
+	VMOVNTPS  Y8, (R8)(AX*4)
+	VMOVNTPS  Y7, 32(R8)(AX*4)
+	VMOVNTPS  Y13, (R9)(AX*4)
+	VMOVNTPS  Y14, 32(R9)(AX*4)
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, CX
+	JGE       past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS (SI)(AX*4), Y5, Y5
+	VMOVUPS    32(BX), Y6
+	VMASKMOVPS 32(SI)(AX*4), Y6, Y6
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS (DI)(AX*4), Y7, Y7
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS 32(DI)(AX*4), Y8, Y8
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS (R8)(AX*4), Y9, Y9
+	VMOVUPS    32(BX), Y10
+	VMASKMOVPS 32(R8)(AX*4), Y10, Y10
+	VMOVUPS    (BX), Y11
+	VMASKMOVPS (R9)(AX*4), Y11, Y11
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS 32(R9)(AX*4), Y12, Y12
+	VMULPS     Y0, Y5, Y13
+	VMULPS     Y0, Y6, Y14
+	VADDPS     Y13, Y7, Y13
+	VADDPS     Y14, Y8, Y14
+	VSUBPS     Y9, Y13, Y8
+	VSUBPS     Y10, Y14, Y7
+	VMULPS     Y1, Y8, Y8
+	VMULPS     Y1, Y7, Y7
+	VADDPS     Y8, Y9, Y8
+	VADDPS     Y7, Y10, Y7
+	VANDPS     vec7fffffff<>+0(SB), Y13, Y13
+	VANDPS     vec7fffffff<>+0(SB), Y14, Y14
+	VADDPS     Y2, Y13, Y13
+	VADDPS     Y2, Y14, Y14
+	VMULPS     Y3, Y11, Y11
+	VMULPS     Y3, Y12, Y12
+	VCMPPS     $0x03, Y11, Y11, Y10
+	VCMPPS     $0x03, Y12, Y12, Y9
+	VMAXPS     Y13, Y11, Y13
+	VMAXPS     Y14, Y12, Y14
+	VBLENDVPS  Y10, Y11, Y13, Y13
+	VBLENDVPS  Y9, Y12, Y14, Y14
+	VMULPS     Y4, Y8, Y12
+	VMULPS     Y4, Y7, Y9
+	VDIVPS     Y13, Y12, Y12
+	VDIVPS     Y14, Y9, Y9
+	VSUBPS     Y12, Y5, Y12
+	VSUBPS     Y9, Y6, Y9
+	VMOVUPS    (BX), Y6
+	VMASKMOVPS Y12, Y6, (SI)(AX*4)
+	VMOVUPS    32(BX), Y12
+	VMASKMOVPS Y9, Y12, 32(SI)(AX*4)
+	VMOVUPS    (BX), Y9
+	VMASKMOVPS Y8, Y9, (R8)(AX*4)
+	VMOVUPS    32(BX), Y8
+	VMASKMOVPS Y7, Y8, 32(R8)(AX*4)
+	VMOVUPS    (BX), Y7
+	VMASKMOVPS Y13, Y7, (R9)(AX*4)
+	VMOVUPS    32(BX), Y13
+	VMASKMOVPS Y14, Y13, 32(R9)(AX*4)
+
+past_done:
+	SFENCE
 	VZEROUPPER
 	RET
 
@@ -9476,7 +17041,7 @@ DATA vecbb67ae85<>+28(SB)/4, $0xbb67ae85
 GLOBL vecbb67ae85<>(SB), RODATA|NOPTR, $32
 
 // func dropVec(n int, dst *float32, x *float32, numbers *float32, scalars *float32)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·dropVec(SB), NOSPLIT, $0-40
 	MOVQ         dst+8(FP), SI
 	MOVQ         x+16(FP), DI
@@ -9484,6 +17049,8 @@ TEXT ·dropVec(SB), NOSPLIT, $0-40
 	MOVQ         scalars+32(FP), DX
 	MOVQ         n+0(FP), CX
 	XORQ         AX, AX
+	TESTQ        CX, CX
+	JLT          past
 	VBROADCASTSS 4(DX), Y0
 	VBROADCASTSS (DX), Y1
 	SUBQ         $0x10, CX
@@ -9536,6 +17103,64 @@ rest:
 	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
 
 done:
+	VZEROUPPER
+	RET
+
+past:
+	NEGQ         CX
+	VBROADCASTSS 4(DX), Y0
+	VBROADCASTSS (DX), Y1
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y2
+	VMOVUPS  32(DI)(AX*4), Y3
+	VMOVUPS  (R8)(AX*4), Y4
+	VMOVUPS  32(R8)(AX*4), Y5
+	VPSRLD   $0x08, Y4, Y4
+	VPSRLD   $0x08, Y5, Y5
+	VPCMPGTD Y0, Y4, Y4
+	VPCMPGTD Y0, Y5, Y5
+	VMULPS   Y1, Y2, Y2
+	VMULPS   Y1, Y3, Y3
+	VANDPS   Y2, Y4, Y2
+	VANDPS   Y3, Y5, Y3
+	VMOVNTPS Y2, (SI)(AX*4)
+	VMOVNTPS Y3, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_done
+	LEAQ       vecTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	VMOVUPS    (BX), Y2
+	VMASKMOVPS (DI)(AX*4), Y2, Y2
+	VMOVUPS    32(BX), Y3
+	VMASKMOVPS 32(DI)(AX*4), Y3, Y3
+	VMOVUPS    (BX), Y4
+	VMASKMOVPS (R8)(AX*4), Y4, Y4
+	VMOVUPS    32(BX), Y5
+	VMASKMOVPS 32(R8)(AX*4), Y5, Y5
+	VPSRLD     $0x08, Y4, Y4
+	VPSRLD     $0x08, Y5, Y5
+	VPCMPGTD   Y0, Y4, Y4
+	VPCMPGTD   Y0, Y5, Y5
+	VMULPS     Y1, Y2, Y2
+	VMULPS     Y1, Y3, Y3
+	VANDPS     Y2, Y4, Y2
+	VANDPS     Y3, Y5, Y3
+	VMOVUPS    (BX), Y5
+	VMASKMOVPS Y2, Y5, (SI)(AX*4)
+	VMOVUPS    32(BX), Y2
+	VMASKMOVPS Y3, Y2, 32(SI)(AX*4)
+
+past_done:
+	SFENCE
 	VZEROUPPER
 	RET
 

@@ -6,7 +6,7 @@ import "math"
 func LogRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		logVec(len(dst), first(dst), first(x), nil)
+		logVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -18,7 +18,7 @@ func LogRow(dst, x []float32) {
 func SqrtRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		sqrtVec(len(dst), first(dst), first(x), nil)
+		sqrtVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -30,7 +30,7 @@ func SqrtRow(dst, x []float32) {
 func SqrtBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		sqrtBackVec(len(dst), first(dst), first(y), first(dy), nil)
+		sqrtBackVec(to(dst, y, dy), first(dst), first(y), first(dy), nil)
 		return
 	}
 	for i, v := range y {
@@ -42,7 +42,7 @@ func SqrtBackRow(dst, y, dy []float32) {
 func SigmoidBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		sigmoidBackVec(len(dst), first(dst), first(y), first(dy), nil)
+		sigmoidBackVec(to(dst, y, dy), first(dst), first(y), first(dy), nil)
 		return
 	}
 	for i, v := range y {
@@ -54,7 +54,7 @@ func SigmoidBackRow(dst, y, dy []float32) {
 func TanhBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		tanhBackVec(len(dst), first(dst), first(y), first(dy), nil)
+		tanhBackVec(to(dst, y, dy), first(dst), first(y), first(dy), nil)
 		return
 	}
 	for i, v := range y {
@@ -66,7 +66,7 @@ func TanhBackRow(dst, y, dy []float32) {
 func SiLUBackRow(dst, x, dy []float32) {
 	x, dy = x[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		siluBackVec(len(dst), first(dst), first(x), first(dy), nil)
+		siluBackVec(to(dst, x, dy), first(dst), first(x), first(dy), nil)
 		return
 	}
 	for i, v := range x {
@@ -80,7 +80,7 @@ func SiLUBackRow(dst, x, dy []float32) {
 func SoftplusRow(dst, x []float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		softplusVec(len(dst), first(dst), first(x), nil)
+		softplusVec(to(dst, x, x), first(dst), first(x), nil)
 		return
 	}
 	for i, v := range x {
@@ -93,7 +93,7 @@ func SoftplusRow(dst, x []float32) {
 func SoftplusBackRow(dst, y, dy []float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		softplusBackVec(len(dst), first(dst), first(y), first(dy), nil)
+		softplusBackVec(to(dst, y, dy), first(dst), first(y), first(dy), nil)
 		return
 	}
 	for i, v := range y {
@@ -105,7 +105,7 @@ func SoftplusBackRow(dst, y, dy []float32) {
 func ELURow(dst, x []float32, alpha float32) {
 	x = x[:len(dst)]
 	if level >= avx2 {
-		eluVec(len(dst), first(dst), first(x), &alpha)
+		eluVec(to(dst, x, x), first(dst), first(x), &alpha)
 		return
 	}
 	for i, v := range x {
@@ -120,7 +120,7 @@ func ELURow(dst, x []float32, alpha float32) {
 func ELUBackRow(dst, y, dy []float32, alpha float32) {
 	y, dy = y[:len(dst)], dy[:len(dst)]
 	if level >= avx2 {
-		eluBackVec(len(dst), first(dst), first(y), first(dy), &alpha)
+		eluBackVec(to(dst, y, dy), first(dst), first(y), first(dy), &alpha)
 		return
 	}
 	for i, v := range y {

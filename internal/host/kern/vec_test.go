@@ -8,7 +8,7 @@ import (
 )
 
 var ones = func() []float32 {
-	s := make([]float32, 1<<16)
+	s := make([]float32, Past+77)
 	fill(s, 1)
 	return s
 }()
@@ -96,6 +96,39 @@ func TestUnaryRows(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// A long row goes past the caches, to memory that begins with a cache line: it is no other.
+func TestLongRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	x := randoms[float32](r, Past+77)
+	y := randoms[float32](r, len(x))
+	bits := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b }
+	levels(t, func(t *testing.T) {
+		check := func(name string, row func(dst, x, y []float32)) {
+			got, want := make([]float32, len(x)+1), make([]float32, len(x))
+			for i := 0; i < len(x); i += 1000 {
+				end := min(i+1000, len(x))
+				row(want[i:end], x[i:end], y[i:end])
+			}
+			for _, shift := range []int{0, 1} {
+				if row(got[shift:][:len(x)], x, y); !slices.EqualFunc(got[shift:][:len(x)], want, bits) {
+					t.Errorf("%s: a long row differs from short ones", name)
+				}
+			}
+			part := slices.Clone(x)
+			if row(part, part, y); !slices.EqualFunc(part, want, bits) {
+				t.Errorf("%s: a long row in place differs from short ones", name)
+			}
+		}
+		for name, u := range unaries {
+			if name != "softplus gradient" { // which overwrites its input
+				check(name, func(dst, x, _ []float32) { u.row(dst, x) })
+			}
+		}
+		check("add", AddRow)
+		check("relu gradient", ReLUBackRow)
 	})
 }
 

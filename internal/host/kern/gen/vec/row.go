@@ -24,13 +24,16 @@ func row(name, all, read, written string, body func(read []*value) []*value) {
 	rowOf(false, name, all, read, written, body)
 }
 
+// past tells that stores go past the caches, to a dst that begins with a cache line: a negative n asks for that.
+var past bool
+
 // function writes a row that computes more than it moves, for both widths. The processor's look ahead is full of arithmetic:
 // memory is asked for early.
 func function(name, all, read, written string, body func(read []*value) []*value) {
 	rowOf(true, name, all, read, written, body)
 }
 
-const ahead = 1024 // bytes
+const ahead = 4096 // bytes
 
 func rowOf(computes bool, name, all, read, written string, body func(read []*value) []*value) {
 	names := strings.Fields(all)
@@ -45,20 +48,37 @@ func rowOf(computes bool, name, all, read, written string, body func(read []*val
 	Load(Param("scalars"), reg.RDX)
 	Load(Param("n"), n)
 	XORQ(at, at)
-	widths(computes, func() {
-		if computes {
-			for _, r := range names {
-				prefetch(addresses[r])
+	code := func() {
+		widths(computes, func() {
+			if computes {
+				for _, r := range names {
+					if !past || r != written {
+						prefetch(addresses[r])
+					}
+				}
 			}
-		}
-		var in []*value
-		for _, r := range strings.Fields(read) {
-			in = append(in, load(addresses[r]))
-		}
-		for i, v := range body(in) {
-			store(v, addresses[strings.Fields(written)[i]])
-		}
-	}, rowLoop)
+			var in []*value
+			for _, r := range strings.Fields(read) {
+				in = append(in, load(addresses[r]))
+			}
+			for i, v := range body(in) {
+				store(v, addresses[strings.Fields(written)[i]])
+			}
+		}, rowLoop)
+	}
+	only := !strings.Contains(" "+read+" ", " "+written+" ") // it writes one row, and does not read it
+	if only {
+		TESTQ(n, n)
+		JLT(LabelRef("past"))
+	}
+	code()
+	if only {
+		past = true
+		Label("past")
+		NEGQ(n)
+		code()
+		past = false
+	}
 }
 
 // widths records a body and writes its code for vectors of 8 elements, and of 16 where the level has them.
@@ -70,21 +90,25 @@ func widths(also16 bool, body func(), loop func(body []*value)) {
 		VZEROUPPER()
 		RET()
 	}
+	wide = false
 	if also16 {
 		CMPQ(NewDataAddr(Symbol{Name: "·level"}, 0), Imm(2)) // avx512
-		JGE(LabelRef("wide"))
+		JGE(LabelRef(label("wide")))
 	}
 	code(false)
 	if also16 {
-		Label("wide")
+		Label(label("wide"))
 		code(true)
 	}
 }
 
-// label has its width in its name.
+// label has its width in its name, and whether stores go past the caches.
 func label(name string) string {
 	if wide {
-		return "wide_" + name
+		name = "wide_" + name
+	}
+	if past {
+		name = "past_" + name
 	}
 	return name
 }
@@ -119,6 +143,9 @@ func rowLoop(body []*value) {
 	}
 	written(vectors, fixed, body, true)
 	Label(label("done"))
+	if past {
+		SFENCE() // before anybody is told that dst is written
+	}
 }
 
 var tailMasks Mem
@@ -173,6 +200,8 @@ func store(v *value, p reg.Register) {
 	s.lower = func(e *emitter, q int) {
 		r := e.register(v, q)
 		switch {
+		case !e.tail && past:
+			e.do(VMOVNTPS, r, element(p, q))
 		case !e.tail:
 			e.do(VMOVUPS, r, element(p, q))
 		case wide:
