@@ -12,7 +12,11 @@ import (
 
 func widenB16Row(dst []float32, src []driver.B16) int {
 	n := len(src) / 8
-	if level < avx2 || n == 0 {
+	switch {
+	case len(src) > 0 && level >= avx512:
+		widenB16z(len(src), (*uint16)(&src[0]), &dst[0])
+		return len(src)
+	case level < avx2 || n == 0:
 		return 0
 	}
 	widenB16(n, (*uint16)(&src[0]), &dst[0])
@@ -21,7 +25,11 @@ func widenB16Row(dst []float32, src []driver.B16) int {
 
 func widenF16Row(dst []float32, src []driver.F16) int {
 	n := len(src) / 8
-	if level < avx2 || n == 0 {
+	switch {
+	case len(src) > 0 && level >= avx512:
+		widenF16z(len(src), (*uint16)(&src[0]), &dst[0])
+		return len(src)
+	case level < avx2 || n == 0:
 		return 0
 	}
 	widenF16(n, (*uint16)(&src[0]), &dst[0])
@@ -30,7 +38,11 @@ func widenF16Row(dst []float32, src []driver.F16) int {
 
 func narrowB16Row(dst []driver.B16, src []float32) int {
 	n := len(src) / 8
-	if level < avx2 || n == 0 {
+	switch {
+	case len(src) > 0 && level >= avx512:
+		narrowB16z(len(src), &src[0], (*uint16)(&dst[0]))
+		return len(src)
+	case level < avx2 || n == 0:
 		return 0
 	}
 	narrowB16(n, &src[0], (*uint16)(&dst[0]))
@@ -39,7 +51,11 @@ func narrowB16Row(dst []driver.B16, src []float32) int {
 
 func narrowF16Row(dst []driver.F16, src []float32) int {
 	n := len(src) / 8
-	if level < avx2 || n == 0 {
+	switch {
+	case len(src) > 0 && level >= avx512:
+		narrowF16z(len(src), &src[0], (*uint16)(&dst[0]))
+		return len(src)
+	case level < avx2 || n == 0:
 		return 0
 	}
 	narrowF16(n, &src[0], (*uint16)(&dst[0]))

@@ -118,3 +118,153 @@ loop:
 	JNE          loop
 	VZEROUPPER
 	RET
+
+// func widenB16z(n int, src *uint16, dst *float32)
+// Requires: AVX, AVX512F
+TEXT ·widenB16z(SB), NOSPLIT, $0-24
+	MOVQ   n+0(FP), CX
+	MOVQ   src+8(FP), SI
+	MOVQ   dst+16(FP), DI
+	KXNORW K1, K1, K1
+	SUBQ   $0x10, CX
+	JL     rest
+
+loop:
+	VPMOVZXWD.Z (SI), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+	ADDQ        $0x00000020, SI
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x10, CX
+	JGE         loop
+
+rest:
+	ADDQ        $0x10, CX
+	JE          done
+	MOVL        $0x00000001, AX
+	SHLL        CL, AX
+	DECL        AX
+	KMOVW       AX, K1
+	VPMOVZXWD.Z (SI), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VMOVUPS     Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func widenF16z(n int, src *uint16, dst *float32)
+// Requires: AVX, AVX512F
+TEXT ·widenF16z(SB), NOSPLIT, $0-24
+	MOVQ   n+0(FP), CX
+	MOVQ   src+8(FP), SI
+	MOVQ   dst+16(FP), DI
+	KXNORW K1, K1, K1
+	SUBQ   $0x10, CX
+	JL     rest
+
+loop:
+	VCVTPH2PS.Z (SI), K1, Z0
+	VMOVUPS     Z0, K1, (DI)
+	ADDQ        $0x00000020, SI
+	ADDQ        $0x00000040, DI
+	SUBQ        $0x10, CX
+	JGE         loop
+
+rest:
+	ADDQ        $0x10, CX
+	JE          done
+	MOVL        $0x00000001, AX
+	SHLL        CL, AX
+	DECL        AX
+	KMOVW       AX, K1
+	VCVTPH2PS.Z (SI), K1, Z0
+	VMOVUPS     Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrowF16z(n int, src *float32, dst *uint16)
+// Requires: AVX, AVX512F
+TEXT ·narrowF16z(SB), NOSPLIT, $0-24
+	MOVQ   n+0(FP), CX
+	MOVQ   src+8(FP), SI
+	MOVQ   dst+16(FP), DI
+	KXNORW K1, K1, K1
+	SUBQ   $0x10, CX
+	JL     rest
+
+loop:
+	VMOVUPS.Z (SI), K1, Z0
+	VCVTPS2PH $0x00, Z0, K1, (DI)
+	ADDQ      $0x00000040, SI
+	ADDQ      $0x00000020, DI
+	SUBQ      $0x10, CX
+	JGE       loop
+
+rest:
+	ADDQ      $0x10, CX
+	JE        done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VCVTPS2PH $0x00, Z0, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET
+
+// func narrowB16z(n int, src *float32, dst *uint16)
+// Requires: AVX, AVX512F
+TEXT ·narrowB16z(SB), NOSPLIT, $0-24
+	MOVQ         n+0(FP), CX
+	MOVQ         src+8(FP), SI
+	MOVQ         dst+16(FP), DI
+	MOVL         $0x00000001, AX
+	VPBROADCASTD AX, Z15
+	MOVL         $0x00007fff, AX
+	VPBROADCASTD AX, Z14
+	MOVL         $0x00400000, AX
+	VPBROADCASTD AX, Z13
+	KXNORW       K1, K1, K1
+	SUBQ         $0x10, CX
+	JL           rest
+
+loop:
+	VMOVUPS.Z (SI), K1, Z0
+	VCMPPS    $0x03, Z0, Z0, K2
+	VPSRLD    $0x10, Z0, Z1
+	VPANDD    Z15, Z1, Z1
+	VPADDD    Z14, Z1, Z1
+	VPADDD    Z1, Z0, Z1
+	VPORD     Z13, Z0, K2, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VPMOVDW   Z1, K1, (DI)
+	ADDQ      $0x00000040, SI
+	ADDQ      $0x00000020, DI
+	SUBQ      $0x10, CX
+	JGE       loop
+
+rest:
+	ADDQ      $0x10, CX
+	JE        done
+	MOVL      $0x00000001, AX
+	SHLL      CL, AX
+	DECL      AX
+	KMOVW     AX, K1
+	VMOVUPS.Z (SI), K1, Z0
+	VCMPPS    $0x03, Z0, Z0, K2
+	VPSRLD    $0x10, Z0, Z1
+	VPANDD    Z15, Z1, Z1
+	VPADDD    Z14, Z1, Z1
+	VPADDD    Z1, Z0, Z1
+	VPORD     Z13, Z0, K2, Z1
+	VPSRLD    $0x10, Z1, Z1
+	VPMOVDW   Z1, K1, (DI)
+
+done:
+	VZEROUPPER
+	RET

@@ -18,3 +18,15 @@ func narrowB16(blocks int, src *float32, dst *uint16)
 
 //go:noescape
 func roundB16(blocks int, src *float32, dst *uint16, numbers *uint16)
+
+//go:noescape
+func widenB16z(n int, src *uint16, dst *float32)
+
+//go:noescape
+func widenF16z(n int, src *uint16, dst *float32)
+
+//go:noescape
+func narrowF16z(n int, src *float32, dst *uint16)
+
+//go:noescape
+func narrowB16z(n int, src *float32, dst *uint16)

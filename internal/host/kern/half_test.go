@@ -9,8 +9,10 @@ import (
 
 // Every 16-bit value, in rows that do and don't fill a vector, and every way to round to one.
 func TestHalfRows(t *testing.T) {
-	testHalf(t, driver.B16.Float32, driver.ToB16)
-	testHalf(t, driver.F16.Float32, driver.ToF16)
+	levels(t, func(t *testing.T) {
+		testHalf(t, driver.B16.Float32, driver.ToB16)
+		testHalf(t, driver.F16.Float32, driver.ToF16)
+	})
 }
 
 func testHalf[T driver.B16 | driver.F16](t *testing.T, wide func(T) float32, narrow func(float32) T) {

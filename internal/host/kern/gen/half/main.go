@@ -58,7 +58,72 @@ func main() {
 		ADDQ(Imm(16), reg.RDX)
 		cut(dst)
 	})
+	wide("widenB16z", "src *uint16, dst *float32", 32, 64, nil, func(src, dst Mem) {
+		VPMOVZXWD_Z(src, reg.K1, reg.Z0)
+		VPSLLD(Imm(16), reg.Z0, reg.Z0)
+		VMOVUPS(reg.Z0, reg.K1, dst)
+	})
+	wide("widenF16z", "src *uint16, dst *float32", 32, 64, nil, func(src, dst Mem) {
+		VCVTPH2PS_Z(src, reg.K1, reg.Z0)
+		VMOVUPS(reg.Z0, reg.K1, dst)
+	})
+	wide("narrowF16z", "src *float32, dst *uint16", 64, 32, nil, func(src, dst Mem) {
+		VMOVUPS_Z(src, reg.K1, reg.Z0)
+		VCVTPS2PH(Imm(0), reg.Z0, reg.K1, dst)
+	})
+	// AVX512-BF16's own conversion makes 0 of what is too small for a normal number.
+	wide("narrowB16z", "src *float32, dst *uint16", 64, 32, func() {
+		MOVL(U32(1), reg.EAX)
+		VPBROADCASTD(reg.EAX, reg.Z15)
+		MOVL(U32(0x7fff), reg.EAX)
+		VPBROADCASTD(reg.EAX, reg.Z14)
+		MOVL(U32(0x400000), reg.EAX)
+		VPBROADCASTD(reg.EAX, reg.Z13)
+	}, func(src, dst Mem) {
+		VMOVUPS_Z(src, reg.K1, reg.Z0)
+		VCMPPS(Imm(3), reg.Z0, reg.Z0, reg.K2) // not a number
+		VPSRLD(Imm(16), reg.Z0, reg.Z1)
+		VPANDD(reg.Z15, reg.Z1, reg.Z1)
+		VPADDD(reg.Z14, reg.Z1, reg.Z1)
+		VPADDD(reg.Z1, reg.Z0, reg.Z1)
+		VPORD(reg.Z13, reg.Z0, reg.K2, reg.Z1)
+		VPSRLD(Imm(16), reg.Z1, reg.Z1)
+		VPMOVDW(reg.Z1, reg.K1, dst)
+	})
 	Generate()
+}
+
+// wide is a function that converts n elements, so many bytes of src to so many of dst for 16 of them, of which K1 exist.
+func wide(name, parameters string, from, to uint64, before func(), block func(src, dst Mem)) {
+	TEXT(name, NOSPLIT, "func(n int, "+parameters+")")
+	Pragma("noescape")
+	n, src, dst := reg.RCX, reg.RSI, reg.RDI
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("dst"), dst)
+	if before != nil {
+		before()
+	}
+	KXNORW(reg.K1, reg.K1, reg.K1)
+	SUBQ(Imm(16), n)
+	JL(LabelRef("rest"))
+	Label("loop")
+	block(Mem{Base: src}, Mem{Base: dst})
+	ADDQ(U32(uint32(from)), src)
+	ADDQ(U32(uint32(to)), dst)
+	SUBQ(Imm(16), n)
+	JGE(LabelRef("loop"))
+	Label("rest")
+	ADDQ(Imm(16), n)
+	JE(LabelRef("done"))
+	MOVL(U32(1), reg.EAX)
+	SHLL(reg.CL, reg.EAX)
+	DECL(reg.EAX)
+	KMOVW(reg.EAX, reg.K1)
+	block(Mem{Base: src}, Mem{Base: dst})
+	Label("done")
+	VZEROUPPER()
+	RET()
 }
 
 // row is a function that converts blocks of 8 elements, so many bytes of src to so many of dst.
