@@ -4,21 +4,60 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// policy says which results recomputed blocks keep; nil: none.
-type policy func(op string, shape []int, dtype DType, bytes int64) bool
+// policy says which results recomputed blocks keep.
+type policy struct {
+	keep  func(op string, shape []int, dtype DType, bytes int64) bool
+	names []string // or those of operations
+}
 
 // KeepResults chooses operations whose results recomputed Blocks inside hold, so that a
 // second run does not compute them again. It is asked in the first run, with the result's
 // type and bytes; views and operations in place have none of their own. For package
 // checkpoint.
 func KeepResults(keep func(op string, shape []int, dtype DType, bytes int64) bool) Option {
-	o := Option{kind: "a checkpoint policy", set: func(m *mode) { m.keep, m.within = keep, nil }}
+	o := keepBy(&policy{keep: keep})
 	if keep == nil {
 		o.err = fmt.Errorf("a checkpoint policy without a function")
 	}
 	return o
+}
+
+// KeepOps chooses operations by their names. Backward fails where nothing that was recomputed
+// had one of them. For package checkpoint.
+func KeepOps(names ...string) Option { return keepBy(&policy{names: slices.Clone(names)}) }
+
+func keepBy(p *policy) Option {
+	return Option{kind: "a checkpoint policy", set: func(m *mode) { m.keep, m.within = p, nil }}
+}
+
+// keeps asks a policy. Of one of names the scope notes what it was asked for.
+func (s *Scope) keeps(p *policy, op string, y *Tensor) bool {
+	if p.keep != nil {
+		return p.keep(op, y.Shape(), y.dtype, y.st.bytes)
+	}
+	if s.met == nil {
+		s.met = map[*policy][]string{}
+	}
+	if met := s.met[p]; !slices.Contains(met, op) {
+		s.met[p] = append(met, op)
+	}
+	return slices.Contains(p.names, op)
+}
+
+// unmet reports a name in a policy that no operation had: a misspelt one would keep nothing.
+func (s *Scope) unmet() error {
+	for p, met := range s.met {
+		for _, n := range p.names {
+			if !slices.Contains(met, n) {
+				return fmt.Errorf("a checkpoint policy keeps the results of %q, and no operation of that name makes one in a recomputed block; there are: %s",
+					n, strings.Join(slices.Sorted(slices.Values(met)), ", "))
+			}
+		}
+	}
+	return nil
 }
 
 // kept is what a recomputed block holds of one operation: its result, and what else
@@ -87,7 +126,7 @@ func (c *Call) forward(in []*Tensor) *Tensor {
 func (c *Call) keeps(y *Tensor) *kept {
 	m, name := &c.s.frame.mode, c.e.op.Name
 	if m.within == nil {
-		if m.keep == nil || !m.keep(name, y.Shape(), y.dtype, y.st.bytes) {
+		if m.keep == nil || !c.s.keeps(m.keep, name, y) {
 			return nil
 		}
 		return &kept{op: name}

@@ -31,9 +31,10 @@ type Scope struct {
 	leaves    []*slot            // of tracked tensors
 	began     []begun            // gradients this scope created or added to
 	assigned  []assignment
-	casts     map[castKey]*Tensor // of parameters, under autocast
-	ops       map[any]*Op         // see opOf
-	marks     []*Mark             // told before buffers change
+	casts     map[castKey]*Tensor  // of parameters, under autocast
+	ops       map[any]*Op          // see opOf
+	met       map[*policy][]string // operations that a policy of names was asked about
+	marks     []*Mark              // told before buffers change
 	onSuccess []func()
 	skip      bool   // nothing is computed: a second run is past what backward reads
 	rerun     *entry // the recomputed block whose second run is under way

@@ -115,6 +115,7 @@ func (t *Tensor) Backward(o ...BackwardOption) error {
 	case t.slot.entry != nil && t.slot.entry.done != nil:
 		s.Fail("backward", t.slot.entry.used())
 	}
+	s.fail(b.at, s.unmet())
 	defer func(c memory.Category) {
 		for s.cat = c; s.forgetOne(); {
 		}

@@ -29,13 +29,14 @@ func Policy(keep func(op string, shape []int, dtype snug.DType, bytes int64) boo
 // is dropped where room is wanted.
 func Budget(bytes int64) snug.Option { return snug.KeepWithin(bytes) }
 
-// Keep is the Policy for the operations of these names: Keep("conv2d", "linear").
-func Keep(ops ...string) snug.Option {
-	return Policy(func(op string, _ []int, _ snug.DType, _ int64) bool { return slices.Contains(ops, op) })
-}
+// Keep is the Policy for the operations of these names: Keep("conv2d", "linear"). Where nothing
+// that is recomputed made a result by one of them, Backward fails with the names that were
+// there: a misspelt one would keep nothing. A Policy takes names that may be missing.
+func Keep(ops ...string) snug.Option { return snug.KeepOps(ops...) }
 
 // Products is the Policy for what takes most of the time: products of matrices,
 // convolutions and attention. Recomputed are sums, activations, normalizations and dropout.
 func Products() snug.Option {
-	return Keep("matmul", "linear", "conv2d", "conv transpose2d", "attention", "self-attention")
+	products := []string{"matmul", "linear", "conv2d", "conv transpose2d", "attention", "self-attention"}
+	return Policy(func(op string, _ []int, _ snug.DType, _ int64) bool { return slices.Contains(products, op) })
 }
