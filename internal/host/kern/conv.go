@@ -219,10 +219,15 @@ type conv[T floating] struct {
 	to        image   // one group of an image
 	sweeps    []sweep[T]
 	strided   [2]int // distances of a sweep's lines and columns in the result
-	images    [][]T  // for each slot
-	results   [][]T  // for each slot, where a sweep's pixels aren't neighbours in the result
-	dense     []denseSlot[T]
+	slots     []convSlot[T]
 	parts     int // that the channels of a result are cut in
+}
+
+// A convSlot is what a thread needs.
+type convSlot[T floating] struct {
+	image  []T // the padded images
+	result []T // of a sweep whose pixels aren't neighbours in the result
+	dense  denseSlot[T]
 }
 
 // An image has channels of lines of columns.
@@ -339,7 +344,7 @@ func (c *conv[T]) inPlace() bool { return c.direct && c.sweeps[0].dense }
 // sweep runs one for some images.
 func (c *conv[T]) sweep(s *sweep[T], slot, group, p0, p1, images, tiles int, src, dst []T, add bool) {
 	if s.dense {
-		s.runDense(&c.dense[slot], group, p0, p1, images, c.from.w.size, c.distance, s.distance, src, dst, add)
+		s.runDense(&c.slots[slot].dense, group, p0, p1, images, c.from.w.size, c.distance, s.distance, src, dst, add)
 	} else {
 		s.run(group, p0, p1, src, dst, s.tiles[tiles], add)
 	}
@@ -387,14 +392,14 @@ func (c *conv[T]) share(threads int, a *arena) {
 			s.tiles[j] = s.tilesOf(n, c.from.w.size, c.distance, distance, a)
 		}
 	}
-	for range min(threads, tasks*c.parts) {
+	c.slots = make([]convSlot[T], min(threads, tasks*c.parts))
+	for i := range c.slots {
 		size := c.together * c.from.len()
 		if c.inPlace() {
 			size = 0
 		}
-		c.images = append(c.images, take[T](a, size))
-		c.dense = append(c.dense, newDenseSlot(c.sweeps, c.parts, a))
-		c.results = append(c.results, take[T](a, most))
+		s := &c.slots[i]
+		s.image, s.dense, s.result = take[T](a, size), newDenseSlot(c.sweeps, c.parts, a), take[T](a, most)
 	}
 }
 
@@ -406,9 +411,9 @@ func (c *conv[T]) pack(threads int, w []T) {
 
 func (c *conv[T]) run(x, bias, y []T) {
 	var next atomic.Int64
-	par.For(len(c.images), len(c.images), func(slot int) {
+	par.For(len(c.slots), len(c.slots), func(slot int) {
 		if !c.direct {
-			clear(c.images[slot]) // the margins
+			clear(c.slots[slot].image) // the margins
 		}
 		for {
 			i := int(next.Add(1)) - 1
@@ -430,7 +435,7 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 	src, size := x[(n*c.groups+group)*c.from.image.len():], c.to.size()
 	if !c.inPlace() && (!c.direct || len(src) < images*c.distance+slack) {
 		from := src
-		src = c.images[slot]
+		src = c.slots[slot].image
 		for i := range images {
 			pad(&c.from, src[i*c.distance:], from[i*c.groups*c.from.image.len():][:c.from.image.len()])
 		}
@@ -461,10 +466,10 @@ func (c *conv[T]) part(slot, n, group, part int, x, bias, y []T) {
 		if s.k == 0 {
 			continue
 		}
-		c.sweep(s, slot, group, p0, p1, images, tiles, src, c.results[slot], false)
+		c.sweep(s, slot, group, p0, p1, images, tiles, src, c.slots[slot].result, false)
 		for i := range images {
 			for r := r0; r < r1; r++ {
-				from := c.results[slot][i*s.to.len()+r*s.to.size():][:s.to.size()]
+				from := c.slots[slot].result[i*s.to.len()+r*s.to.size():][:s.to.size()]
 				to := dst[i*c.groups*c.to.len()+r*size+s.at:]
 				scatterLines(s.to.lines, s.to.cols, c.strided[1], from, s.to.cols, to, c.strided[0]*c.to.cols)
 			}

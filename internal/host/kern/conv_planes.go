@@ -90,9 +90,9 @@ type planeGradient struct {
 }
 
 func newPlaneWeights(cv Conv, threads int, a *arena) *planeGradient {
-	c := &planeGradient{Conv: cv}
-	for range min(threads, cv.C) {
-		c.slots = append(c.slots, take[float32](a, 9*16))
+	c := &planeGradient{Conv: cv, slots: make([][]float32, min(threads, cv.C))}
+	for i := range c.slots {
+		c.slots[i] = take[float32](a, 9*16)
 	}
 	return c
 }

@@ -77,12 +77,13 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	} else {
 		c.sums = take[T](a, c.groups*c.panels*c.width*c.channels*c.taps)
 	}
-	for range min(threads, c.tasks()) {
-		s := weightSlot[T]{block: take[T](a, block), rows: take[T](a, c.width*untwisted)}
+	c.slots = make([]weightSlot[T], min(threads, c.tasks()))
+	for i := range c.slots {
+		s := &c.slots[i]
+		s.block, s.rows = take[T](a, block), take[T](a, c.width*untwisted)
 		if !c.direct {
 			s.image = take[T](a, c.from.len())
 		}
-		c.slots = append(c.slots, s)
 	}
 	return c
 }

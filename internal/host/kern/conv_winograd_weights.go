@@ -46,9 +46,10 @@ func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
 	}
 	c.sums = take[float32](a, c.groups*c.outParts*c.together*frequencies*c.channels*c.width)
 	c.gradients = c.lines*c.tw*c.width + 16
-	for range min(threads, c.groups*c.inParts*c.outParts) {
-		c.slots = append(c.slots, winoWeightSlot{take[float32](a, c.values(c.most)),
-			take[float32](a, frequencies*c.gradients), take[float32](a, 4*c.tw*c.width), take[float32](a, c.width*untwisted)})
+	c.slots = make([]winoWeightSlot, min(threads, c.groups*c.inParts*c.outParts))
+	for i := range c.slots {
+		c.slots[i] = winoWeightSlot{take[float32](a, c.values(c.most)),
+			take[float32](a, frequencies*c.gradients), take[float32](a, 4*c.tw*c.width), take[float32](a, c.width*untwisted)}
 	}
 	return c
 }
