@@ -55,6 +55,26 @@ var convLevels = [avx512bf16 + 1]any{
 		output: func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int) {
 			winoOutputx16(channels, &src[0], pitch*4, frequency*4, unsafe.SliceData(bias), &dst[0], plane*4, line*4, columns)
 		},
+		inputLines: func(s *winoLines, channels int, src []float32, plane int, pieces *[32]winoPiece, dst []float32, pitch, frequency int) {
+			kernel := winoInputLines1x16
+			switch s.pieces {
+			case 2:
+				kernel = winoInputLines2x16
+			case 4:
+				kernel = winoInputLines4x16
+			}
+			kernel(channels, &src[0], plane*4, &pieces[0].at, &s.index[0][0], s.lanes, &dst[0], pitch*4, frequency*4)
+		},
+		outputLines: func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *[16]winoPiece) {
+			kernel := winoOutputLines1x16
+			switch s.pieces {
+			case 2:
+				kernel = winoOutputLines2x16
+			case 4:
+				kernel = winoOutputLines4x16
+			}
+			kernel(channels, &src[0], pitch*4, frequency*4, unsafe.SliceData(bias), &dst[0], plane*4, &pieces[0].at, &s.index[0][0])
+		},
 		weights: func(n int, src []float32, lane, next, tap int, dst []float32, rows, frequency int) {
 			winoWeightsx16(n, &src[0], lane*4, next*4, tap*4, &dst[0], rows, frequency*4)
 		},

@@ -14546,30 +14546,939 @@ noBias:
 	VSUBPS    Z2, Z1, Z1
 	VSUBPS    Z3, Z1, Z1
 	VADDPS    Z16, Z1, Z1
-	VMOVAPS   Z0, Z2
-	VPERMT2PS Z1, Z31, Z0
-	VPERMT2PS Z1, Z30, Z2
 	VADDPS    Z5, Z4, Z4
 	VADDPS    Z6, Z4, Z4
 	VADDPS    Z16, Z4, Z4
 	VSUBPS    Z6, Z5, Z5
 	VSUBPS    Z7, Z5, Z5
 	VADDPS    Z16, Z5, Z5
-	VMOVAPS   Z4, Z6
+	VMOVAPS   Z0, Z17
+	VPERMT2PS Z1, Z31, Z0
+	VPERMT2PS Z1, Z30, Z17
+	VMOVAPS   Z4, Z18
 	VPERMT2PS Z5, Z31, Z4
-	VPERMT2PS Z5, Z30, Z6
+	VPERMT2PS Z5, Z30, Z18
 	VMOVUPS   Z0, K1, (DI)
-	VMOVUPS   Z2, K2, 64(DI)
+	VMOVUPS   Z17, K2, 64(DI)
 	TESTQ     R9, R9
 	JE        noLine
 	VMOVUPS   Z4, K1, (DI)(R9*1)
-	VMOVUPS   Z6, K2, 64(DI)(R9*1)
+	VMOVUPS   Z18, K2, 64(DI)(R9*1)
 
 noLine:
 	ADDQ DX, SI
 	ADDQ R8, DI
 	DECQ CX
 	JNE  channel
+	VZEROUPPER
+	RET
+
+// func winoInputLines1x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp int, fp int)
+// Requires: AVX, AVX512F
+TEXT ·winoInputLines1x16(SB), NOSPLIT, $0-72
+	MOVQ      index+32(FP), AX
+	VMOVDQU32 (AX), Z28
+	VMOVDQU32 64(AX), Z29
+	VMOVDQU32 128(AX), Z30
+	VMOVDQU32 192(AX), Z31
+	MOVQ      lanes+40(FP), AX
+	KMOVW     AX, K4
+	SHRQ      $0x10, AX
+	KMOVW     AX, K5
+	SHRQ      $0x10, AX
+	KMOVW     AX, K6
+	SHRQ      $0x10, AX
+	KMOVW     AX, K7
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      plane+16(FP), DX
+	MOVQ      pieces+24(FP), BX
+	MOVQ      dst+48(FP), DI
+	MOVQ      dp+56(FP), R8
+	MOVQ      fp+64(FP), R9
+
+channel:
+	MOVQ        (BX), AX
+	KMOVW       8(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z0
+	MOVQ        16(BX), AX
+	KMOVW       24(BX), K2
+	VMOVUPS.Z   (SI)(AX*1), K2, Z1
+	MOVQ        32(BX), AX
+	KMOVW       40(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z2
+	MOVQ        48(BX), AX
+	KMOVW       56(BX), K2
+	VMOVUPS.Z   (SI)(AX*1), K2, Z3
+	MOVQ        64(BX), AX
+	KMOVW       72(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z4
+	MOVQ        80(BX), AX
+	KMOVW       88(BX), K2
+	VMOVUPS.Z   (SI)(AX*1), K2, Z5
+	MOVQ        96(BX), AX
+	KMOVW       104(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z6
+	MOVQ        112(BX), AX
+	KMOVW       120(BX), K2
+	VMOVUPS.Z   (SI)(AX*1), K2, Z7
+	VADDPS      Z4, Z2, Z8
+	VSUBPS      Z2, Z4, Z10
+	VSUBPS      Z4, Z0, Z0
+	VSUBPS      Z6, Z2, Z6
+	VADDPS      Z5, Z3, Z9
+	VSUBPS      Z3, Z5, Z11
+	VSUBPS      Z5, Z1, Z1
+	VSUBPS      Z7, Z3, Z7
+	MOVQ        DI, AX
+	VMOVDQA32   Z28, Z12
+	VPERMI2PS.Z Z1, Z0, K4, Z12
+	VMOVDQA32   Z29, Z13
+	VPERMI2PS.Z Z1, Z0, K5, Z13
+	VMOVDQA32   Z30, Z14
+	VPERMI2PS.Z Z1, Z0, K6, Z14
+	VMOVDQA32   Z31, Z15
+	VPERMI2PS.Z Z1, Z0, K7, Z15
+	VSUBPS      Z14, Z12, Z20
+	VMOVUPS     Z20, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z14, Z13, Z21
+	VMOVUPS     Z21, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z13, Z14, Z22
+	VMOVUPS     Z22, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z15, Z13, Z23
+	VMOVUPS     Z23, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z16
+	VPERMI2PS.Z Z9, Z8, K4, Z16
+	VMOVDQA32   Z29, Z17
+	VPERMI2PS.Z Z9, Z8, K5, Z17
+	VMOVDQA32   Z30, Z18
+	VPERMI2PS.Z Z9, Z8, K6, Z18
+	VMOVDQA32   Z31, Z19
+	VPERMI2PS.Z Z9, Z8, K7, Z19
+	VSUBPS      Z18, Z16, Z24
+	VMOVUPS     Z24, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z18, Z17, Z25
+	VMOVUPS     Z25, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z17, Z18, Z26
+	VMOVUPS     Z26, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z19, Z17, Z27
+	VMOVUPS     Z27, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z12
+	VPERMI2PS.Z Z11, Z10, K4, Z12
+	VMOVDQA32   Z29, Z13
+	VPERMI2PS.Z Z11, Z10, K5, Z13
+	VMOVDQA32   Z30, Z14
+	VPERMI2PS.Z Z11, Z10, K6, Z14
+	VMOVDQA32   Z31, Z15
+	VPERMI2PS.Z Z11, Z10, K7, Z15
+	VSUBPS      Z14, Z12, Z20
+	VMOVUPS     Z20, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z14, Z13, Z21
+	VMOVUPS     Z21, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z13, Z14, Z22
+	VMOVUPS     Z22, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z15, Z13, Z23
+	VMOVUPS     Z23, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z16
+	VPERMI2PS.Z Z7, Z6, K4, Z16
+	VMOVDQA32   Z29, Z17
+	VPERMI2PS.Z Z7, Z6, K5, Z17
+	VMOVDQA32   Z30, Z18
+	VPERMI2PS.Z Z7, Z6, K6, Z18
+	VMOVDQA32   Z31, Z19
+	VPERMI2PS.Z Z7, Z6, K7, Z19
+	VSUBPS      Z18, Z16, Z24
+	VMOVUPS     Z24, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z18, Z17, Z25
+	VMOVUPS     Z25, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z17, Z18, Z26
+	VMOVUPS     Z26, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z19, Z17, Z27
+	VMOVUPS     Z27, (AX)
+	ADDQ        R9, AX
+	ADDQ        DX, SI
+	ADDQ        R8, DI
+	DECQ        CX
+	JNE         channel
+	VZEROUPPER
+	RET
+
+// func winoOutputLines1x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+// Requires: AVX, AVX512F
+TEXT ·winoOutputLines1x16(SB), NOSPLIT, $0-72
+	MOVQ      index+64(FP), AX
+	VMOVDQU32 (AX), Z30
+	VMOVDQU32 64(AX), Z31
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      sp+16(FP), DX
+	MOVQ      fp+24(FP), BX
+	MOVQ      bias+32(FP), R10
+	MOVQ      dst+40(FP), DI
+	MOVQ      plane+48(FP), R8
+	MOVQ      pieces+56(FP), R9
+
+channel:
+	MOVQ         SI, AX
+	VMOVUPS      (AX), Z0
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z1
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z2
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z3
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z4
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z5
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z6
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z7
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z8
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z9
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z10
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z11
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z12
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z13
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z14
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z15
+	VPXORD       Z16, Z16, Z16
+	TESTQ        R10, R10
+	JE           noBias
+	VBROADCASTSS (R10), Z16
+	ADDQ         $0x04, R10
+
+noBias:
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z8, Z0, Z0
+	VSUBPS    Z8, Z4, Z4
+	VSUBPS    Z12, Z4, Z4
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z9, Z1, Z1
+	VSUBPS    Z9, Z5, Z5
+	VSUBPS    Z13, Z5, Z5
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z10, Z2, Z2
+	VSUBPS    Z10, Z6, Z6
+	VSUBPS    Z14, Z6, Z6
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z11, Z3, Z3
+	VSUBPS    Z11, Z7, Z7
+	VSUBPS    Z15, Z7, Z7
+	VADDPS    Z1, Z0, Z0
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z16, Z0, Z0
+	VSUBPS    Z2, Z1, Z1
+	VSUBPS    Z3, Z1, Z1
+	VADDPS    Z16, Z1, Z1
+	VADDPS    Z5, Z4, Z4
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z16, Z4, Z4
+	VSUBPS    Z6, Z5, Z5
+	VSUBPS    Z7, Z5, Z5
+	VADDPS    Z16, Z5, Z5
+	VMOVDQA32 Z30, Z16
+	VPERMI2PS Z1, Z0, Z16
+	MOVQ      (R9), AX
+	KMOVW     8(R9), K1
+	VMOVUPS   Z16, K1, (DI)(AX*1)
+	VMOVDQA32 Z31, Z17
+	VPERMI2PS Z1, Z0, Z17
+	MOVQ      16(R9), AX
+	KMOVW     24(R9), K1
+	VMOVUPS   Z17, K1, (DI)(AX*1)
+	VMOVDQA32 Z30, Z18
+	VPERMI2PS Z5, Z4, Z18
+	MOVQ      32(R9), AX
+	KMOVW     40(R9), K1
+	VMOVUPS   Z18, K1, (DI)(AX*1)
+	VMOVDQA32 Z31, Z19
+	VPERMI2PS Z5, Z4, Z19
+	MOVQ      48(R9), AX
+	KMOVW     56(R9), K1
+	VMOVUPS   Z19, K1, (DI)(AX*1)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      CX
+	JNE       channel
+	VZEROUPPER
+	RET
+
+// func winoInputLines2x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp int, fp int)
+// Requires: AVX, AVX512F
+TEXT ·winoInputLines2x16(SB), NOSPLIT, $0-72
+	MOVQ      index+32(FP), AX
+	VMOVDQU32 (AX), Z28
+	VMOVDQU32 64(AX), Z29
+	VMOVDQU32 128(AX), Z30
+	VMOVDQU32 192(AX), Z31
+	MOVQ      lanes+40(FP), AX
+	KMOVW     AX, K4
+	SHRQ      $0x10, AX
+	KMOVW     AX, K5
+	SHRQ      $0x10, AX
+	KMOVW     AX, K6
+	SHRQ      $0x10, AX
+	KMOVW     AX, K7
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      plane+16(FP), DX
+	MOVQ      pieces+24(FP), BX
+	MOVQ      dst+48(FP), DI
+	MOVQ      dp+56(FP), R8
+	MOVQ      fp+64(FP), R9
+
+channel:
+	MOVQ        (BX), AX
+	KMOVW       8(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z0
+	MOVQ        16(BX), AX
+	KMOVW       24(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z0
+	MOVQ        32(BX), AX
+	KMOVW       40(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z1
+	MOVQ        48(BX), AX
+	KMOVW       56(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z1
+	MOVQ        64(BX), AX
+	KMOVW       72(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z2
+	MOVQ        80(BX), AX
+	KMOVW       88(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z2
+	MOVQ        96(BX), AX
+	KMOVW       104(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z3
+	MOVQ        112(BX), AX
+	KMOVW       120(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z3
+	MOVQ        128(BX), AX
+	KMOVW       136(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z4
+	MOVQ        144(BX), AX
+	KMOVW       152(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z4
+	MOVQ        160(BX), AX
+	KMOVW       168(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z5
+	MOVQ        176(BX), AX
+	KMOVW       184(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z5
+	MOVQ        192(BX), AX
+	KMOVW       200(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z6
+	MOVQ        208(BX), AX
+	KMOVW       216(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z6
+	MOVQ        224(BX), AX
+	KMOVW       232(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z7
+	MOVQ        240(BX), AX
+	KMOVW       248(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z7
+	VADDPS      Z4, Z2, Z8
+	VSUBPS      Z2, Z4, Z10
+	VSUBPS      Z4, Z0, Z0
+	VSUBPS      Z6, Z2, Z6
+	VADDPS      Z5, Z3, Z9
+	VSUBPS      Z3, Z5, Z11
+	VSUBPS      Z5, Z1, Z1
+	VSUBPS      Z7, Z3, Z7
+	MOVQ        DI, AX
+	VMOVDQA32   Z28, Z12
+	VPERMI2PS.Z Z1, Z0, K4, Z12
+	VMOVDQA32   Z29, Z13
+	VPERMI2PS.Z Z1, Z0, K5, Z13
+	VMOVDQA32   Z30, Z14
+	VPERMI2PS.Z Z1, Z0, K6, Z14
+	VMOVDQA32   Z31, Z15
+	VPERMI2PS.Z Z1, Z0, K7, Z15
+	VSUBPS      Z14, Z12, Z20
+	VMOVUPS     Z20, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z14, Z13, Z21
+	VMOVUPS     Z21, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z13, Z14, Z22
+	VMOVUPS     Z22, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z15, Z13, Z23
+	VMOVUPS     Z23, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z16
+	VPERMI2PS.Z Z9, Z8, K4, Z16
+	VMOVDQA32   Z29, Z17
+	VPERMI2PS.Z Z9, Z8, K5, Z17
+	VMOVDQA32   Z30, Z18
+	VPERMI2PS.Z Z9, Z8, K6, Z18
+	VMOVDQA32   Z31, Z19
+	VPERMI2PS.Z Z9, Z8, K7, Z19
+	VSUBPS      Z18, Z16, Z24
+	VMOVUPS     Z24, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z18, Z17, Z25
+	VMOVUPS     Z25, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z17, Z18, Z26
+	VMOVUPS     Z26, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z19, Z17, Z27
+	VMOVUPS     Z27, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z12
+	VPERMI2PS.Z Z11, Z10, K4, Z12
+	VMOVDQA32   Z29, Z13
+	VPERMI2PS.Z Z11, Z10, K5, Z13
+	VMOVDQA32   Z30, Z14
+	VPERMI2PS.Z Z11, Z10, K6, Z14
+	VMOVDQA32   Z31, Z15
+	VPERMI2PS.Z Z11, Z10, K7, Z15
+	VSUBPS      Z14, Z12, Z20
+	VMOVUPS     Z20, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z14, Z13, Z21
+	VMOVUPS     Z21, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z13, Z14, Z22
+	VMOVUPS     Z22, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z15, Z13, Z23
+	VMOVUPS     Z23, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z16
+	VPERMI2PS.Z Z7, Z6, K4, Z16
+	VMOVDQA32   Z29, Z17
+	VPERMI2PS.Z Z7, Z6, K5, Z17
+	VMOVDQA32   Z30, Z18
+	VPERMI2PS.Z Z7, Z6, K6, Z18
+	VMOVDQA32   Z31, Z19
+	VPERMI2PS.Z Z7, Z6, K7, Z19
+	VSUBPS      Z18, Z16, Z24
+	VMOVUPS     Z24, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z18, Z17, Z25
+	VMOVUPS     Z25, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z17, Z18, Z26
+	VMOVUPS     Z26, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z19, Z17, Z27
+	VMOVUPS     Z27, (AX)
+	ADDQ        R9, AX
+	ADDQ        DX, SI
+	ADDQ        R8, DI
+	DECQ        CX
+	JNE         channel
+	VZEROUPPER
+	RET
+
+// func winoOutputLines2x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+// Requires: AVX, AVX512F
+TEXT ·winoOutputLines2x16(SB), NOSPLIT, $0-72
+	MOVQ      index+64(FP), AX
+	VMOVDQU32 (AX), Z30
+	VMOVDQU32 64(AX), Z31
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      sp+16(FP), DX
+	MOVQ      fp+24(FP), BX
+	MOVQ      bias+32(FP), R10
+	MOVQ      dst+40(FP), DI
+	MOVQ      plane+48(FP), R8
+	MOVQ      pieces+56(FP), R9
+
+channel:
+	MOVQ         SI, AX
+	VMOVUPS      (AX), Z0
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z1
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z2
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z3
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z4
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z5
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z6
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z7
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z8
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z9
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z10
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z11
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z12
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z13
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z14
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z15
+	VPXORD       Z16, Z16, Z16
+	TESTQ        R10, R10
+	JE           noBias
+	VBROADCASTSS (R10), Z16
+	ADDQ         $0x04, R10
+
+noBias:
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z8, Z0, Z0
+	VSUBPS    Z8, Z4, Z4
+	VSUBPS    Z12, Z4, Z4
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z9, Z1, Z1
+	VSUBPS    Z9, Z5, Z5
+	VSUBPS    Z13, Z5, Z5
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z10, Z2, Z2
+	VSUBPS    Z10, Z6, Z6
+	VSUBPS    Z14, Z6, Z6
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z11, Z3, Z3
+	VSUBPS    Z11, Z7, Z7
+	VSUBPS    Z15, Z7, Z7
+	VADDPS    Z1, Z0, Z0
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z16, Z0, Z0
+	VSUBPS    Z2, Z1, Z1
+	VSUBPS    Z3, Z1, Z1
+	VADDPS    Z16, Z1, Z1
+	VADDPS    Z5, Z4, Z4
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z16, Z4, Z4
+	VSUBPS    Z6, Z5, Z5
+	VSUBPS    Z7, Z5, Z5
+	VADDPS    Z16, Z5, Z5
+	VMOVDQA32 Z30, Z16
+	VPERMI2PS Z1, Z0, Z16
+	MOVQ      (R9), AX
+	KMOVW     8(R9), K1
+	VMOVUPS   Z16, K1, (DI)(AX*1)
+	MOVQ      16(R9), AX
+	KMOVW     24(R9), K2
+	VMOVUPS   Z16, K2, (DI)(AX*1)
+	VMOVDQA32 Z31, Z17
+	VPERMI2PS Z1, Z0, Z17
+	MOVQ      32(R9), AX
+	KMOVW     40(R9), K1
+	VMOVUPS   Z17, K1, (DI)(AX*1)
+	MOVQ      48(R9), AX
+	KMOVW     56(R9), K2
+	VMOVUPS   Z17, K2, (DI)(AX*1)
+	VMOVDQA32 Z30, Z18
+	VPERMI2PS Z5, Z4, Z18
+	MOVQ      64(R9), AX
+	KMOVW     72(R9), K1
+	VMOVUPS   Z18, K1, (DI)(AX*1)
+	MOVQ      80(R9), AX
+	KMOVW     88(R9), K2
+	VMOVUPS   Z18, K2, (DI)(AX*1)
+	VMOVDQA32 Z31, Z19
+	VPERMI2PS Z5, Z4, Z19
+	MOVQ      96(R9), AX
+	KMOVW     104(R9), K1
+	VMOVUPS   Z19, K1, (DI)(AX*1)
+	MOVQ      112(R9), AX
+	KMOVW     120(R9), K2
+	VMOVUPS   Z19, K2, (DI)(AX*1)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      CX
+	JNE       channel
+	VZEROUPPER
+	RET
+
+// func winoInputLines4x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp int, fp int)
+// Requires: AVX, AVX512F
+TEXT ·winoInputLines4x16(SB), NOSPLIT, $0-72
+	MOVQ      index+32(FP), AX
+	VMOVDQU32 (AX), Z28
+	VMOVDQU32 64(AX), Z29
+	VMOVDQU32 128(AX), Z30
+	VMOVDQU32 192(AX), Z31
+	MOVQ      lanes+40(FP), AX
+	KMOVW     AX, K4
+	SHRQ      $0x10, AX
+	KMOVW     AX, K5
+	SHRQ      $0x10, AX
+	KMOVW     AX, K6
+	SHRQ      $0x10, AX
+	KMOVW     AX, K7
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      plane+16(FP), DX
+	MOVQ      pieces+24(FP), BX
+	MOVQ      dst+48(FP), DI
+	MOVQ      dp+56(FP), R8
+	MOVQ      fp+64(FP), R9
+
+channel:
+	MOVQ        (BX), AX
+	KMOVW       8(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z0
+	MOVQ        16(BX), AX
+	KMOVW       24(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z0
+	MOVQ        32(BX), AX
+	KMOVW       40(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z0
+	MOVQ        48(BX), AX
+	KMOVW       56(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z0
+	MOVQ        64(BX), AX
+	KMOVW       72(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z1
+	MOVQ        80(BX), AX
+	KMOVW       88(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z1
+	MOVQ        96(BX), AX
+	KMOVW       104(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z1
+	MOVQ        112(BX), AX
+	KMOVW       120(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z1
+	MOVQ        128(BX), AX
+	KMOVW       136(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z2
+	MOVQ        144(BX), AX
+	KMOVW       152(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z2
+	MOVQ        160(BX), AX
+	KMOVW       168(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z2
+	MOVQ        176(BX), AX
+	KMOVW       184(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z2
+	MOVQ        192(BX), AX
+	KMOVW       200(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z3
+	MOVQ        208(BX), AX
+	KMOVW       216(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z3
+	MOVQ        224(BX), AX
+	KMOVW       232(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z3
+	MOVQ        240(BX), AX
+	KMOVW       248(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z3
+	MOVQ        256(BX), AX
+	KMOVW       264(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z4
+	MOVQ        272(BX), AX
+	KMOVW       280(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z4
+	MOVQ        288(BX), AX
+	KMOVW       296(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z4
+	MOVQ        304(BX), AX
+	KMOVW       312(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z4
+	MOVQ        320(BX), AX
+	KMOVW       328(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z5
+	MOVQ        336(BX), AX
+	KMOVW       344(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z5
+	MOVQ        352(BX), AX
+	KMOVW       360(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z5
+	MOVQ        368(BX), AX
+	KMOVW       376(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z5
+	MOVQ        384(BX), AX
+	KMOVW       392(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z6
+	MOVQ        400(BX), AX
+	KMOVW       408(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z6
+	MOVQ        416(BX), AX
+	KMOVW       424(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z6
+	MOVQ        432(BX), AX
+	KMOVW       440(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z6
+	MOVQ        448(BX), AX
+	KMOVW       456(BX), K1
+	VMOVUPS.Z   (SI)(AX*1), K1, Z7
+	MOVQ        464(BX), AX
+	KMOVW       472(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z7
+	MOVQ        480(BX), AX
+	KMOVW       488(BX), K1
+	VMOVUPS     (SI)(AX*1), K1, Z7
+	MOVQ        496(BX), AX
+	KMOVW       504(BX), K2
+	VMOVUPS     (SI)(AX*1), K2, Z7
+	VADDPS      Z4, Z2, Z8
+	VSUBPS      Z2, Z4, Z10
+	VSUBPS      Z4, Z0, Z0
+	VSUBPS      Z6, Z2, Z6
+	VADDPS      Z5, Z3, Z9
+	VSUBPS      Z3, Z5, Z11
+	VSUBPS      Z5, Z1, Z1
+	VSUBPS      Z7, Z3, Z7
+	MOVQ        DI, AX
+	VMOVDQA32   Z28, Z12
+	VPERMI2PS.Z Z1, Z0, K4, Z12
+	VMOVDQA32   Z29, Z13
+	VPERMI2PS.Z Z1, Z0, K5, Z13
+	VMOVDQA32   Z30, Z14
+	VPERMI2PS.Z Z1, Z0, K6, Z14
+	VMOVDQA32   Z31, Z15
+	VPERMI2PS.Z Z1, Z0, K7, Z15
+	VSUBPS      Z14, Z12, Z20
+	VMOVUPS     Z20, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z14, Z13, Z21
+	VMOVUPS     Z21, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z13, Z14, Z22
+	VMOVUPS     Z22, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z15, Z13, Z23
+	VMOVUPS     Z23, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z16
+	VPERMI2PS.Z Z9, Z8, K4, Z16
+	VMOVDQA32   Z29, Z17
+	VPERMI2PS.Z Z9, Z8, K5, Z17
+	VMOVDQA32   Z30, Z18
+	VPERMI2PS.Z Z9, Z8, K6, Z18
+	VMOVDQA32   Z31, Z19
+	VPERMI2PS.Z Z9, Z8, K7, Z19
+	VSUBPS      Z18, Z16, Z24
+	VMOVUPS     Z24, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z18, Z17, Z25
+	VMOVUPS     Z25, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z17, Z18, Z26
+	VMOVUPS     Z26, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z19, Z17, Z27
+	VMOVUPS     Z27, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z12
+	VPERMI2PS.Z Z11, Z10, K4, Z12
+	VMOVDQA32   Z29, Z13
+	VPERMI2PS.Z Z11, Z10, K5, Z13
+	VMOVDQA32   Z30, Z14
+	VPERMI2PS.Z Z11, Z10, K6, Z14
+	VMOVDQA32   Z31, Z15
+	VPERMI2PS.Z Z11, Z10, K7, Z15
+	VSUBPS      Z14, Z12, Z20
+	VMOVUPS     Z20, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z14, Z13, Z21
+	VMOVUPS     Z21, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z13, Z14, Z22
+	VMOVUPS     Z22, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z15, Z13, Z23
+	VMOVUPS     Z23, (AX)
+	ADDQ        R9, AX
+	VMOVDQA32   Z28, Z16
+	VPERMI2PS.Z Z7, Z6, K4, Z16
+	VMOVDQA32   Z29, Z17
+	VPERMI2PS.Z Z7, Z6, K5, Z17
+	VMOVDQA32   Z30, Z18
+	VPERMI2PS.Z Z7, Z6, K6, Z18
+	VMOVDQA32   Z31, Z19
+	VPERMI2PS.Z Z7, Z6, K7, Z19
+	VSUBPS      Z18, Z16, Z24
+	VMOVUPS     Z24, (AX)
+	ADDQ        R9, AX
+	VADDPS      Z18, Z17, Z25
+	VMOVUPS     Z25, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z17, Z18, Z26
+	VMOVUPS     Z26, (AX)
+	ADDQ        R9, AX
+	VSUBPS      Z19, Z17, Z27
+	VMOVUPS     Z27, (AX)
+	ADDQ        R9, AX
+	ADDQ        DX, SI
+	ADDQ        R8, DI
+	DECQ        CX
+	JNE         channel
+	VZEROUPPER
+	RET
+
+// func winoOutputLines4x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+// Requires: AVX, AVX512F
+TEXT ·winoOutputLines4x16(SB), NOSPLIT, $0-72
+	MOVQ      index+64(FP), AX
+	VMOVDQU32 (AX), Z30
+	VMOVDQU32 64(AX), Z31
+	MOVQ      channels+0(FP), CX
+	MOVQ      src+8(FP), SI
+	MOVQ      sp+16(FP), DX
+	MOVQ      fp+24(FP), BX
+	MOVQ      bias+32(FP), R10
+	MOVQ      dst+40(FP), DI
+	MOVQ      plane+48(FP), R8
+	MOVQ      pieces+56(FP), R9
+
+channel:
+	MOVQ         SI, AX
+	VMOVUPS      (AX), Z0
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z1
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z2
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z3
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z4
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z5
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z6
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z7
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z8
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z9
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z10
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z11
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z12
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z13
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z14
+	ADDQ         BX, AX
+	VMOVUPS      (AX), Z15
+	VPXORD       Z16, Z16, Z16
+	TESTQ        R10, R10
+	JE           noBias
+	VBROADCASTSS (R10), Z16
+	ADDQ         $0x04, R10
+
+noBias:
+	VADDPS    Z4, Z0, Z0
+	VADDPS    Z8, Z0, Z0
+	VSUBPS    Z8, Z4, Z4
+	VSUBPS    Z12, Z4, Z4
+	VADDPS    Z5, Z1, Z1
+	VADDPS    Z9, Z1, Z1
+	VSUBPS    Z9, Z5, Z5
+	VSUBPS    Z13, Z5, Z5
+	VADDPS    Z6, Z2, Z2
+	VADDPS    Z10, Z2, Z2
+	VSUBPS    Z10, Z6, Z6
+	VSUBPS    Z14, Z6, Z6
+	VADDPS    Z7, Z3, Z3
+	VADDPS    Z11, Z3, Z3
+	VSUBPS    Z11, Z7, Z7
+	VSUBPS    Z15, Z7, Z7
+	VADDPS    Z1, Z0, Z0
+	VADDPS    Z2, Z0, Z0
+	VADDPS    Z16, Z0, Z0
+	VSUBPS    Z2, Z1, Z1
+	VSUBPS    Z3, Z1, Z1
+	VADDPS    Z16, Z1, Z1
+	VADDPS    Z5, Z4, Z4
+	VADDPS    Z6, Z4, Z4
+	VADDPS    Z16, Z4, Z4
+	VSUBPS    Z6, Z5, Z5
+	VSUBPS    Z7, Z5, Z5
+	VADDPS    Z16, Z5, Z5
+	VMOVDQA32 Z30, Z16
+	VPERMI2PS Z1, Z0, Z16
+	MOVQ      (R9), AX
+	KMOVW     8(R9), K1
+	VMOVUPS   Z16, K1, (DI)(AX*1)
+	MOVQ      16(R9), AX
+	KMOVW     24(R9), K2
+	VMOVUPS   Z16, K2, (DI)(AX*1)
+	MOVQ      32(R9), AX
+	KMOVW     40(R9), K1
+	VMOVUPS   Z16, K1, (DI)(AX*1)
+	MOVQ      48(R9), AX
+	KMOVW     56(R9), K2
+	VMOVUPS   Z16, K2, (DI)(AX*1)
+	VMOVDQA32 Z31, Z17
+	VPERMI2PS Z1, Z0, Z17
+	MOVQ      64(R9), AX
+	KMOVW     72(R9), K1
+	VMOVUPS   Z17, K1, (DI)(AX*1)
+	MOVQ      80(R9), AX
+	KMOVW     88(R9), K2
+	VMOVUPS   Z17, K2, (DI)(AX*1)
+	MOVQ      96(R9), AX
+	KMOVW     104(R9), K1
+	VMOVUPS   Z17, K1, (DI)(AX*1)
+	MOVQ      112(R9), AX
+	KMOVW     120(R9), K2
+	VMOVUPS   Z17, K2, (DI)(AX*1)
+	VMOVDQA32 Z30, Z18
+	VPERMI2PS Z5, Z4, Z18
+	MOVQ      128(R9), AX
+	KMOVW     136(R9), K1
+	VMOVUPS   Z18, K1, (DI)(AX*1)
+	MOVQ      144(R9), AX
+	KMOVW     152(R9), K2
+	VMOVUPS   Z18, K2, (DI)(AX*1)
+	MOVQ      160(R9), AX
+	KMOVW     168(R9), K1
+	VMOVUPS   Z18, K1, (DI)(AX*1)
+	MOVQ      176(R9), AX
+	KMOVW     184(R9), K2
+	VMOVUPS   Z18, K2, (DI)(AX*1)
+	VMOVDQA32 Z31, Z19
+	VPERMI2PS Z5, Z4, Z19
+	MOVQ      192(R9), AX
+	KMOVW     200(R9), K1
+	VMOVUPS   Z19, K1, (DI)(AX*1)
+	MOVQ      208(R9), AX
+	KMOVW     216(R9), K2
+	VMOVUPS   Z19, K2, (DI)(AX*1)
+	MOVQ      224(R9), AX
+	KMOVW     232(R9), K1
+	VMOVUPS   Z19, K1, (DI)(AX*1)
+	MOVQ      240(R9), AX
+	KMOVW     248(R9), K2
+	VMOVUPS   Z19, K2, (DI)(AX*1)
+	ADDQ      DX, SI
+	ADDQ      R8, DI
+	DECQ      CX
+	JNE       channel
 	VZEROUPPER
 	RET
 

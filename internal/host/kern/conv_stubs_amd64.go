@@ -424,6 +424,36 @@ func winoInputx16(channels int, src *float32, plane int, first int, line int, ro
 //go:noescape
 func winoOutputx16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, line int, columns int)
 
+// winoInputLines1x16 transforms 16 tiles of short lines of each channel: 16 results, fp bytes apart.
+//
+//go:noescape
+func winoInputLines1x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp int, fp int)
+
+// winoOutputLines1x16 makes pixels of short lines, and adds each channel's bias, of 16 values a tile.
+//
+//go:noescape
+func winoOutputLines1x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+
+// winoInputLines2x16 transforms 16 tiles of short lines of each channel: 16 results, fp bytes apart.
+//
+//go:noescape
+func winoInputLines2x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp int, fp int)
+
+// winoOutputLines2x16 makes pixels of short lines, and adds each channel's bias, of 16 values a tile.
+//
+//go:noescape
+func winoOutputLines2x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+
+// winoInputLines4x16 transforms 16 tiles of short lines of each channel: 16 results, fp bytes apart.
+//
+//go:noescape
+func winoInputLines4x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp int, fp int)
+
+// winoOutputLines4x16 makes pixels of short lines, and adds each channel's bias, of 16 values a tile.
+//
+//go:noescape
+func winoOutputLines4x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+
 // winoWeightsx16 transforms n weights of each of up to 16 channels.
 //
 //go:noescape

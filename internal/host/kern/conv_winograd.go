@@ -21,6 +21,8 @@ import (
 type winoKernels struct {
 	input       func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int)
 	output      func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int)
+	inputLines  func(s *winoLines, channels int, src []float32, plane int, pieces *[32]winoPiece, dst []float32, pitch, frequency int)
+	outputLines func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *[16]winoPiece)
 	weights     func(n int, src []float32, lane, next, tap int, dst []float32, rows, frequency int)
 	gradient    func(n int, src []float32, pixel, line int, dst []float32, frequency int)
 	weightsBack func(n int, src []float32, width, frequency int, dst []float32)
@@ -56,10 +58,13 @@ type winoTiles struct {
 	th, tw         int // tiles of an image
 	lines, blocks  int // lines of tiles of a block
 	pitch          int // lanes of a channel's tiles in a block
+	input, output  winoLines
 }
 
 func newWinoTiles(n, groups, channels, h, w, oh, ow, ph, pw int) winoTiles {
-	return winoTiles{n: n, groups: groups, channels: channels, h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + 1) / 2, tw: (ow + 1) / 2}
+	t := winoTiles{n: n, groups: groups, channels: channels, h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + 1) / 2, tw: (ow + 1) / 2}
+	t.input, t.output = t.inputLines(), t.outputLines()
+	return t
 }
 
 // cut makes blocks of about so many tiles: of as many lines as leave the fewest lanes of a kernel's tiles free.
@@ -83,6 +88,10 @@ func (t *winoTiles) block(b int) (l0, l1 int) { return b * t.lines, min((b+1)*t.
 
 // transform brings lines l0 to l1 of channels c0 to c1 of a group into v.
 func (t *winoTiles) transform(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32) {
+	if t.input.pieces > 0 {
+		t.transformLines(k, x, group, c0, c1, l0, l1, v)
+		return
+	}
 	for l := l0; l < l1; l++ {
 		n, y := l/t.th, l%t.th*2-t.ph
 		rows := exist(y, t.h, 4)
@@ -266,6 +275,10 @@ func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 	var b []float32
 	if bias != nil {
 		b = bias[group*c.out+c0:]
+	}
+	if c.output.pieces > 0 {
+		c.pixelsOfLines(kernels.wino, slot.sums, group, c0, c1, l0, l1, b, y)
+		return
 	}
 	for l := l0; l < l1; l++ {
 		n, line := l/c.th, l%c.th*2

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -11,6 +13,10 @@ import (
 func winograd() {
 	winoInput()
 	winoOutput()
+	for _, pieces := range []int{1, 2, 4} {
+		winoInputLines(pieces)
+		winoOutputLines(pieces)
+	}
 	winoWeights()
 	winoGradient()
 	winoWeightsBack()
@@ -131,6 +137,157 @@ func winoOutput() {
 	Load(Param("plane"), plane)
 	Load(Param("line"), line)
 	Label("channel")
+	pixels := winoPixels(src, fp, bias, t)
+	rest := z[17:19]
+	for r, row := range pixels {
+		VMOVAPS(row[0], rest[r])
+		VPERMT2PS(row[1], low, row[0])
+		VPERMT2PS(row[1], high, rest[r])
+	}
+	VMOVUPS(pixels[0][0], reg.K1, Mem{Base: dst})
+	VMOVUPS(rest[0], reg.K2, Mem{Base: dst, Disp: 64})
+	TESTQ(line, line)
+	JE(LabelRef("noLine"))
+	VMOVUPS(pixels[1][0], reg.K1, Mem{Base: dst, Index: line, Scale: 1})
+	VMOVUPS(rest[1], reg.K2, Mem{Base: dst, Index: line, Scale: 1, Disp: 64})
+	Label("noLine")
+	ADDQ(sp, src)
+	ADDQ(plane, dst)
+	DECQ(count)
+	JNE(LabelRef("channel"))
+	VZEROUPPER()
+	RET()
+}
+
+// A piece is a part of a line in a vector: where the vector would begin if it were all there, from the source, and a mask
+// of the lanes of the part.
+const pieceSize = 16
+
+// winoInputLines writes winoInput for lines so short that two vectors hold `+"`pieces`"+` of them each: a vector of tiles is of
+// several lines. pieces has those of the first vector and those of the second, for each of the four rows. Of the columns
+// of tiles, index says in which lanes of both vectors they are, and lanes has 16 bits each of what exists.
+func winoInputLines(pieces int) {
+	avx512.kernel(fmt.Sprintf("winoInputLines%d", pieces),
+		"func(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, dst *float32, dp, fp int)",
+		"transforms 16 tiles of short lines of each channel: 16 results, fp bytes apart.")
+	z := avx512.v
+	count, src, plane, table, dst, dp, fp, t := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.RDI, reg.R8, reg.R9, reg.RAX
+	index, exist := z[28:32], []reg.OpmaskPhysical{reg.K4, reg.K5, reg.K6, reg.K7}
+	Load(Param("index"), t)
+	for i, v := range index {
+		VMOVDQU32(Mem{Base: t, Disp: 64 * i}, v)
+	}
+	Load(Param("lanes"), t)
+	for i, k := range exist {
+		if i > 0 {
+			SHRQ(Imm(16), t)
+		}
+		KMOVW(t.As32(), k)
+	}
+	Load(Param("channels"), count)
+	Load(Param("src"), src)
+	Load(Param("plane"), plane)
+	Load(Param("pieces"), table)
+	Load(Param("dst"), dst)
+	Load(Param("dp"), dp)
+	Load(Param("fp"), fp)
+	Label("channel")
+	d := func(r, half int) reg.VecPhysical { return z[2*r+half] }
+	for i := range 8 * pieces {
+		at, k, v := Mem{Base: table, Disp: pieceSize * i}, masksK[i%2], z[i/pieces]
+		MOVQ(at, t)
+		KMOVW(at.Offset(8), k)
+		if m := (Mem{Base: src, Index: t, Scale: 1}); i%pieces == 0 {
+			VMOVUPS_Z(m, k, v)
+		} else {
+			VMOVUPS(m, k, v)
+		}
+	}
+	sum, difference := z[8:10], z[10:12]
+	for h := range 2 {
+		VADDPS(d(2, h), d(1, h), sum[h])
+		VSUBPS(d(1, h), d(2, h), difference[h])
+		VSUBPS(d(2, h), d(0, h), d(0, h))
+		VSUBPS(d(3, h), d(1, h), d(3, h))
+	}
+	MOVQ(dst, t)
+	for r, row := range [][]reg.VecPhysical{z[0:2], sum, difference, z[6:8]} {
+		x := z[12+4*(r%2):][:4]
+		for c, v := range x {
+			VMOVDQA32(index[c], v)
+			VPERMI2PS_Z(row[1], row[0], exist[c], v)
+		}
+		for c := range 4 {
+			v := z[20+4*(r%2)+c]
+			switch c {
+			case 0:
+				VSUBPS(x[2], x[0], v)
+			case 1:
+				VADDPS(x[2], x[1], v)
+			case 2:
+				VSUBPS(x[1], x[2], v)
+			case 3:
+				VSUBPS(x[3], x[1], v)
+			}
+			VMOVUPS(v, Mem{Base: t})
+			ADDQ(fp, t)
+		}
+	}
+	ADDQ(plane, src)
+	ADDQ(dp, dst)
+	DECQ(count)
+	JNE(LabelRef("channel"))
+	VZEROUPPER()
+	RET()
+}
+
+// winoOutputLines writes winoOutput for such lines. pieces has those of the first lines of tiles, of both vectors, and
+// those of the second; index says where in the even and the odd columns those of a vector are.
+func winoOutputLines(pieces int) {
+	avx512.kernel(fmt.Sprintf("winoOutputLines%d", pieces),
+		"func(channels int, src *float32, sp, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)",
+		"makes pixels of short lines, and adds each channel's bias, of 16 values a tile.")
+	z := avx512.v
+	count, src, sp, fp, bias, dst, plane, table, t := reg.RCX, reg.RSI, reg.RDX, reg.RBX, reg.R10, reg.RDI, reg.R8, reg.R9, reg.RAX
+	index := z[30:32]
+	Load(Param("index"), t)
+	for i, v := range index {
+		VMOVDQU32(Mem{Base: t, Disp: 64 * i}, v)
+	}
+	Load(Param("channels"), count)
+	Load(Param("src"), src)
+	Load(Param("sp"), sp)
+	Load(Param("fp"), fp)
+	Load(Param("bias"), bias)
+	Load(Param("dst"), dst)
+	Load(Param("plane"), plane)
+	Load(Param("pieces"), table)
+	Label("channel")
+	pixels := winoPixels(src, fp, bias, t)
+	for r, row := range pixels {
+		for h := range 2 {
+			v := z[16+2*r+h]
+			VMOVDQA32(index[h], v)
+			VPERMI2PS(row[1], row[0], v)
+			for i := range pieces {
+				at, k := Mem{Base: table, Disp: pieceSize * ((2*r+h)*pieces + i)}, masksK[i%2]
+				MOVQ(at, t)
+				KMOVW(at.Offset(8), k)
+				VMOVUPS(v, k, Mem{Base: dst, Index: t, Scale: 1})
+			}
+		}
+	}
+	ADDQ(sp, src)
+	ADDQ(plane, dst)
+	DECQ(count)
+	JNE(LabelRef("channel"))
+	VZEROUPPER()
+	RET()
+}
+
+// winoPixels makes 2x2 pixels, with the bias, of 16 values a tile: both lines' even and odd columns.
+func winoPixels(src, fp, bias, t reg.GPPhysical) [2][2]reg.VecPhysical {
+	z := avx512.v
 	MOVQ(src, t)
 	m := func(r, c int) reg.VecPhysical { return z[4*r+c] }
 	for r := range 4 {
@@ -161,23 +318,8 @@ func winoOutput() {
 		VSUBPS(m(r, 2), m(r, 1), m(r, 1))
 		VSUBPS(m(r, 3), m(r, 1), m(r, 1))
 		VADDPS(b, m(r, 1), m(r, 1))
-		VMOVAPS(m(r, 0), m(r, 2))
-		VPERMT2PS(m(r, 1), low, m(r, 0))
-		VPERMT2PS(m(r, 1), high, m(r, 2))
 	}
-	VMOVUPS(m(0, 0), reg.K1, Mem{Base: dst})
-	VMOVUPS(m(0, 2), reg.K2, Mem{Base: dst, Disp: 64})
-	TESTQ(line, line)
-	JE(LabelRef("noLine"))
-	VMOVUPS(m(1, 0), reg.K1, Mem{Base: dst, Index: line, Scale: 1})
-	VMOVUPS(m(1, 2), reg.K2, Mem{Base: dst, Index: line, Scale: 1, Disp: 64})
-	Label("noLine")
-	ADDQ(sp, src)
-	ADDQ(plane, dst)
-	DECQ(count)
-	JNE(LabelRef("channel"))
-	VZEROUPPER()
-	RET()
+	return [2][2]reg.VecPhysical{{m(0, 0), m(0, 1)}, {m(1, 0), m(1, 1)}}
 }
 
 // winoWeights writes the transform of n weights of 9 taps, of some channels, to 16 values each, where the channels are side
