@@ -26,7 +26,7 @@ var (
 	ErrDeviceLost = driver.ErrDeviceLost // and every call says so from then on
 )
 
-// OpError says which operation failed, in which layer, and on which line.
+// OpError says which operation failed, in which layer, and on which line; "" is what is not known.
 type OpError struct {
 	Op, Path, At string
 	Err          error
@@ -34,7 +34,10 @@ type OpError struct {
 
 func (e *OpError) Unwrap() error { return e.Err }
 func (e *OpError) Error() string {
-	s := fmt.Sprintf("%s: %v, at %s", e.Op, e.Err, e.At)
+	s := fmt.Sprintf("%s: %v", e.Op, e.Err)
+	if e.At != "" {
+		s += ", at " + e.At
+	}
 	if e.Path != "" {
 		s = e.Path + ": " + s
 	}
@@ -86,7 +89,7 @@ func caller() uintptr {
 			v := known.Load()
 			if v>>1 != c {
 				v = c << 1
-				if (&site{pc: c}).At() != nowhere {
+				if (&site{pc: c}).At() != "" {
 					v |= 1
 				}
 				known.Store(v)
@@ -140,9 +143,7 @@ func isUser(file string) bool {
 	return !ok || strings.HasSuffix(in, "_test.go") || strings.HasPrefix(in, "examples/") || strings.HasPrefix(in, "cmd/")
 }
 
-const nowhere = "?"
-
-// At is the first line outside this module, as file:line. It goes by the file: an
+// At is the first line outside this module, as file:line, or "" where there is none. It goes by the file: an
 // inlined closure bears the name of the function that it was inlined into.
 func (w *site) At() string {
 	frames := runtime.CallersFrames([]uintptr{w.pc, 0}) // the second one has inlined calls shown
@@ -152,9 +153,17 @@ func (w *site) At() string {
 			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 		}
 		if !more {
-			return nowhere
+			return ""
 		}
 	}
 }
 
-func (w *site) String() string { return w.op + " at " + w.At() }
+func (w *site) String() string { return w.op + w.onLine() }
+
+// onLine is " at net.go:31", as far as that is known.
+func (w *site) onLine() string {
+	if at := w.At(); at != "" {
+		return " at " + at
+	}
+	return ""
+}

@@ -343,7 +343,7 @@ func (s *Scope) ready(t *Tensor) error {
 	case t.st.refs.Load() == 0:
 		by := "its block has ended"
 		if t.st.freed != nil {
-			by = fmt.Sprintf("Backward at %s has used it up; Keep it before", t.st.freed.At())
+			by = fmt.Sprintf("Backward%s has used it up; Keep it before", t.st.freed.onLine())
 		}
 		return fmt.Errorf("%w: the result of %s: %s", ErrFreed, t.maker(), by)
 	case t.seen != t.st.version && t.slot != nil && s.frame.mode.record:

@@ -154,7 +154,7 @@ func (s *Scope) reach(l *slot, seed *Tensor, b *backward) {
 }
 
 func (e *entry) used() error {
-	return fmt.Errorf("%w: what %s saved, by Backward at %s", ErrFreed, e.site, e.done.At())
+	return fmt.Errorf("%w: what %s saved, by Backward%s", ErrFreed, e.site, e.done.onLine())
 }
 
 // walk is the heart: it runs s.tape[mark:] in reverse, from the results that have a

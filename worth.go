@@ -1,6 +1,7 @@
 package snug
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 // Recomputed is what recomputing a Block was worth.
 type Recomputed struct {
 	Path  string // of what has all the parameters read inside, else of the layer around
-	At    string // the line that called Block
+	At    string // the line that called Block, "" if that is not a user's
 	Plain int64  // bytes that the operations inside saved in the second run, and would have in the first
 	Held  int64  // bytes held instead: arguments, captured tensors and kept results
 }
@@ -20,7 +21,11 @@ func (r Recomputed) Saved() int64 { return r.Plain - r.Held }
 
 // String is a line such as "layer1.0 at train.go:12: recomputing saves 3.0 MiB of 4.0 MiB".
 func (r Recomputed) String() string {
-	at := strings.TrimPrefix(r.Path+" at "+r.At, " ")
+	at := r.Path
+	if r.At != "" {
+		at = strings.TrimPrefix(at+" at "+r.At, " ")
+	}
+	at = cmp.Or(at, "a block")
 	switch {
 	case r.Plain == 0:
 		return at + ": recomputing saves nothing: backward reads nothing of it"
