@@ -90,6 +90,9 @@ func main() {
 				cards[0].works[i].device = w.device
 			}
 		}
+		if err := anyRow(which, *only); err != nil {
+			return err
+		}
 		for i := range which {
 			t := &which[i]
 			if *turns > 0 && t.turns > 0 {
@@ -130,6 +133,18 @@ func main() {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1)
 	}
+}
+
+// anyRow is an error where -only chooses nothing.
+func anyRow(tables []table, only string) error {
+	var all []string
+	for i := range tables {
+		all = append(all, tables[i].rows()...)
+	}
+	if slices.ContainsFunc(all, func(row string) bool { return strings.Contains(row, only) }) {
+		return nil
+	}
+	return fmt.Errorf("-only %q: no row has that; there are\n  %s", only, strings.Join(all, "\n  "))
 }
 
 // rows are what -only chooses from.

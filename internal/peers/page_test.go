@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,5 +20,13 @@ func TestIntoPage(t *testing.T) {
 	got, err := os.ReadFile(file)
 	if want := "# Page\n\nBy hand.\n\n## One\n\nnew\n\n## Two\n\nkept\n\n## Three\n\nadded\n"; err != nil || string(got) != want {
 		t.Errorf("%q, %v; not %q", got, err, want)
+	}
+}
+
+func TestAnyRow(t *testing.T) {
+	for only, ok := range map[string]bool{"": true, "steps": true, "memory: ": true, "stepz": false} {
+		if err := anyRow(tables, only); ok != (err == nil) || !ok && !strings.Contains(err.Error(), "steps: ") {
+			t.Errorf("%q: %v", only, err)
+		}
 	}
 }
