@@ -2,6 +2,7 @@ package host
 
 import (
 	"github.com/snug-ml/snug/internal/driver"
+	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
 )
 
@@ -57,4 +58,15 @@ func embeddingBackward[T float32 | float64](a *driver.Args) {
 			plus(to, from)
 		}
 	})
+}
+
+func plus[T float32 | float64](dst, y []T) {
+	if d, ok := any(dst).([]float32); ok {
+		kern.AddRow(d, d, any(y).([]float32))
+		return
+	}
+	y = y[:len(dst)]
+	for i := range dst {
+		dst[i] += y[i]
+	}
 }

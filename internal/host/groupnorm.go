@@ -72,8 +72,8 @@ func groupNorm[T float32 | float64](a *driver.Args) {
 					w, bias := weight[ch:][:len(dst)], bias[ch:][:len(dst)]
 					layerRow(dst, xs, w, bias, mu, inv)
 				} else {
-					k := channelNorm[T]{mean: []T{mu}, scale: []T{inv * weight[ch]}, shift: bias[ch : ch+1]}
-					k.plane(dst, xs, 0)
+					inf := T(math.Inf(1))
+					kern.NormPlanes(dst, xs, []kern.Channel[T]{{Mean: mu, Scale: inv * weight[ch], Shift: bias[ch], Low: -inf, High: inf}})
 				}
 				y.flush(dst, from, to)
 			})
@@ -143,17 +143,20 @@ func groupNormBackward[T float32 | float64](a *driver.Args) {
 		})
 		return
 	}
+	p := planar{n, c, inner, x.direct != nil && dy.direct != nil}
 	par.Range(a.Threads, c, channelGrain(n*inner), func(lo, hi int) {
 		b := takeBuffers[T]()
 		defer b.give()
 		for ch := lo; ch < hi; ch++ {
 			var sum, product float64
-			pieces(n, c, inner, ch, func(from, to int) {
-				r := from / g.width
-				s, p := gradientSums(dy.read(b[1][:], from, to), x.read(b[0][:], from, to), mean[r])
-				sum += s
-				product += p * float64(inverse[r])
-			})
+			for i := range n {
+				r := i*g.count + ch/g.per
+				p.pieces(i*c+ch, i*c+ch+1, func(from, to, _, _ int) {
+					s, p := gradientSums(dy.read(b[1][:], from, to), x.read(b[0][:], from, to), mean[r])
+					sum += s
+					product += p * float64(inverse[r])
+				})
+			}
 			b[2][0], b[3][0] = T(product), T(sum)
 			dweight(b[2][:1], ch, 1)
 			dbias(b[3][:1], ch, 1)

@@ -47,15 +47,6 @@ func TestNormRows(t *testing.T) {
 			row("leaky", func() { LeakyRow(d, x, 0.01) }, func(i int) float64 { return slope(x, i) })
 			row("leaky gradient", func() { LeakyBackRow(d, x, y, 0.01) }, func(i int) float64 { return slope(y, i) })
 			row("norm", func() { NormRow(d, x, mean, scale, shift) }, func(i int) float64 { return (f(x, i)-mean)*scale + shift })
-			row("norm, clamp", func() { NormClampRow(d, x, mean, scale, shift, 0.6) }, func(i int) float64 {
-				return min(max((f(x, i)-mean)*scale+shift, 0), 0.6)
-			})
-			row("norm, pass", func() { NormPassRow(d, x, y, mean, scale, shift, 0.6) }, func(i int) float64 {
-				if v := (f(x, i)-mean)*scale + shift; 0 < v && v < 0.6 {
-					return f(y, i)
-				}
-				return 0
-			})
 			row("layer", func() { LayerRow(d, x, w, y, mean, scale) }, func(i int) float64 { return (f(x, i)-mean)*scale*f(w, i) + f(y, i) })
 			row("norm gradient", func() { NormBackRow(d, y, x, scale, mean, p, q) }, func(i int) float64 {
 				return scale*f(y, i) + p*(f(x, i)-mean) + q

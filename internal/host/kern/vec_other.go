@@ -27,23 +27,13 @@ func clampVec(n int, dst *float32, x *float32, scalars *float32)                
 func clampBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32) {}
 func leakyVec(n int, dst *float32, x *float32, scalars *float32)                  {}
 func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32) {}
-func normVec(n int, dst *float32, x *float32, scalars *float32)                   {}
 func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32) {
 }
-func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32) {}
-func maxVec(n int, x *float32, mask *int32) float32                                { return 0 }
-func momentsVec(n int, x *float32, scalars *float32, mask *int32) (sum float64, squares float64) {
-	return
-}
-func productsVec(n int, grad *float32, x *float32, scalars *float32, mask *int32) (sum float64, product float64) {
-	return
-}
+func maxVec(n int, x *float32, mask *int32) float32               { return 0 }
 func columnsVec32(n int, sums *float64, x *float32, distance int) {}
 func columnsVec4(n int, sums *float64, x *float32, distance int)  {}
 func layerColumnsVec(n int, sums *float64, products *float64, grad *float32, x *float32, scalars *float32) {
 }
-func normClampVec(n int, dst, x, scalars *float32)                                  {}
-func normPassVec(n int, dst, x, dy, scalars *float32)                               {}
 func sgdVec(n int, w, grad, a, b, c, scalars *float32)                              {}
 func momentumVec(n int, w, grad, a, b, c, scalars *float32)                         {}
 func nesterovVec(n int, w, grad, a, b, c, scalars *float32)                         {}

@@ -69,30 +69,10 @@ func leakyVec(n int, dst *float32, x *float32, scalars *float32)
 //go:noescape
 func leakyBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
 
-// normVec is a kernel of rows.
-//
-//go:noescape
-func normVec(n int, dst *float32, x *float32, scalars *float32)
-
-// normClampVec is a kernel of rows.
-//
-//go:noescape
-func normClampVec(n int, dst *float32, x *float32, scalars *float32)
-
-// normPassVec is a kernel of rows.
-//
-//go:noescape
-func normPassVec(n int, dst *float32, x *float32, dy *float32, scalars *float32)
-
 // layerVec is a kernel of rows.
 //
 //go:noescape
 func layerVec(n int, dst *float32, x *float32, w *float32, b *float32, scalars *float32)
-
-// normBackVec is a kernel of rows.
-//
-//go:noescape
-func normBackVec(n int, dst *float32, grad *float32, x *float32, scalars *float32)
 
 // expVec is a kernel of rows.
 //
@@ -318,16 +298,6 @@ func sumVec(n int, x *float32, mask *int32) float64
 //
 //go:noescape
 func maxVec(n int, x *float32, mask *int32) float32
-
-// momentsVec is a kernel of rows.
-//
-//go:noescape
-func momentsVec(n int, x *float32, scalars *float32, mask *int32) (sum float64, squares float64)
-
-// productsVec is a kernel of rows.
-//
-//go:noescape
-func productsVec(n int, grad *float32, x *float32, scalars *float32, mask *int32) (sum float64, product float64)
 
 // columnsVec32 is a kernel of rows.
 //

@@ -17,8 +17,6 @@ func main() {
 	code8()
 	sum()
 	maximum()
-	moments()
-	products()
 	columns("columnsVec32", 8)
 	columns("columnsVec4", 1)
 	layerColumns()
@@ -71,18 +69,7 @@ func arithmetic() {
 	}
 	row1("leakyVec", func(x *value) *value { return leaky(x, x) })
 	row2("leakyBackVec", "y dy", func(y, dy *value) *value { return leaky(dy, y) })
-	norm := func(x *value) *value { // mean, scale, shift
-		return add(mul(sub(x, scalar(0)), scalar(1)), scalar(2))
-	}
-	row1("normVec", norm)
-	row1("normClampVec", func(x *value) *value { // … most
-		return smaller(scalar(3), greater(zero(), norm(x)))
-	})
-	row2("normPassVec", "x dy", func(x, dy *value) *value { return where(between(norm(x), zero(), scalar(3)), dy) })
 	row("layerVec", "dst x w b", "x w b", "dst", func(in []*value) []*value { // mean, inverse
 		return []*value{add(mul(mul(sub(in[0], scalar(0)), scalar(1)), in[1]), in[2])}
-	})
-	row2("normBackVec", "grad x", func(g, x *value) *value { // scale, mean, p, q
-		return add(add(mul(g, scalar(0)), mul(sub(x, scalar(1)), scalar(2))), scalar(3))
 	})
 }

@@ -1,0 +1,202 @@
+package kern
+
+import (
+	"unsafe"
+)
+
+//go:generate go -C gen run ./norm -out ../norm_amd64.s -stubs ../norm_stubs_amd64.go -pkg kern
+
+// Planes are of equal length, one after the other, each of a channel of its own: as many as there are channels. They
+// are gone through on one goroutine, in order. Those functions that have an argument ahead ask for the memory so many
+// elements after, or before, that at hand, which is read next: where planes of other samples lie, processors do not see
+// that by themselves. It may be beyond the ends.
+
+// Channel has a channel's numbers. What is kept between Low and High is (x - Mean)·Scale + Shift.
+type Channel[T float32 | float64] struct{ Mean, Scale, Shift, Low, High, P, Q T }
+
+// Sums are two sums in parts.
+type Sums [2][8]float64
+
+// Total adds the parts.
+func (s *Sums) Total() (a, b float64) {
+	total := func(v *[8]float64) float64 { return v[0] + v[4] + (v[2] + v[6]) + (v[1] + v[5] + (v[3] + v[7])) }
+	return total(&s[0]), total(&s[1])
+}
+
+// add is not at one sum all the time, which would have to wait for itself.
+func (s *Sums) add(n int, f func(i int) (a, b float64)) {
+	for i := range n {
+		a, b := f(i)
+		s[0][i%8] += a
+		s[1][i%8] += b
+	}
+}
+
+// vector tells how long each of the planes is, and whether there is vector code for them.
+func vector[T float32 | float64](s []T, c []Channel[T]) (n int, ok bool) {
+	n = len(s) / max(1, len(c))
+	return n, n > 0 && len(c) > 0 && level >= avx2 && unsafe.Sizeof(T(0)) == 4
+}
+
+func single[T float32 | float64](s []T) *float32 {
+	return (*float32)(unsafe.Pointer(unsafe.SliceData(s)))
+}
+
+func numbers[T float32 | float64](c []Channel[T]) *float32 {
+	return (*float32)(unsafe.Pointer(unsafe.SliceData(c)))
+}
+
+// NormPlanes is dst = (x - Mean)·Scale + Shift, rounded three times, but no less than Low and no more than High; a NaN
+// stays one.
+func NormPlanes[T float32 | float64](dst, x []T, c []Channel[T]) {
+	x = x[:len(dst)]
+	n, vec := vector(dst, c)
+	if vec {
+		normVec(len(c), n, single(dst), single(x), numbers(c))
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dst, x := dst[at:at+n], x[at:at+n]
+		for i, v := range x {
+			dst[i] = min(max(T((v-k.Mean)*k.Scale)+k.Shift, k.Low), k.High)
+		}
+	}
+}
+
+// NormAddPlanes is NormPlanes with y added before it is kept between Low and High.
+func NormAddPlanes[T float32 | float64](dst, x, y []T, c []Channel[T]) {
+	x, y = x[:len(dst)], y[:len(dst)]
+	n, vec := vector(dst, c)
+	if vec {
+		normAddVec(len(c), n, single(dst), single(x), single(y), numbers(c))
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dst, x, y := dst[at:at+n], x[at:at+n], y[at:at+n]
+		for i, v := range x {
+			dst[i] = min(max(T((v-k.Mean)*k.Scale)+k.Shift+y[i], k.Low), k.High)
+		}
+	}
+}
+
+// NormBackPlanes is dst = Scale·dy + P·(x - Mean) + Q.
+func NormBackPlanes[T float32 | float64](dst, dy, x []T, c []Channel[T], ahead int) {
+	dy, x = dy[:len(dst)], x[:len(dst)]
+	n, vec := vector(dst, c)
+	if vec {
+		normBackVec(len(c), n, single(dst), single(dy), single(x), numbers(c), ahead)
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dst, dy, x := dst[at:at+n], dy[at:at+n], x[at:at+n]
+		for i, v := range x {
+			dst[i] = T(k.Scale*dy[i]) + T(k.P*(v-k.Mean)) + k.Q
+		}
+	}
+}
+
+// PassBackPlanes is NormBackPlanes with 0 for dy where NormPlanes is not between Low and High.
+func PassBackPlanes[T float32 | float64](dst, dy, x []T, c []Channel[T], ahead int) {
+	dy, x = dy[:len(dst)], x[:len(dst)]
+	n, vec := vector(dst, c)
+	if vec {
+		passBackVec(len(c), n, single(dst), single(dy), single(x), numbers(c), ahead)
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dst, dy, x := dst[at:at+n], dy[at:at+n], x[at:at+n]
+		for i, v := range x {
+			d := v - k.Mean
+			dst[i] = T(k.Scale*k.pass(T(d*k.Scale)+k.Shift, dy[i])) + T(k.P*d) + k.Q
+		}
+	}
+}
+
+// pass is dy if y is between Low and High, else 0.
+func (k *Channel[T]) pass(y, dy T) T {
+	if k.Low < y && y < k.High {
+		return dy
+	}
+	return 0
+}
+
+// MomentsPlanes adds Σ (x - Mean) and Σ (x - Mean)² of each plane, in an order that depends on its length only.
+func MomentsPlanes[T float32 | float64](s []Sums, x []T, c []Channel[T], ahead int) {
+	s = s[:len(c)]
+	n, vec := vector(x, c)
+	if vec {
+		momentsVec(len(c), n, single(x), numbers(c), &s[0][0][0], ahead)
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		x := x[at : at+n]
+		first := float64(k.Mean)
+		s[i].add(n, func(i int) (float64, float64) {
+			d := float64(x[i]) - first
+			return d, d * d
+		})
+	}
+}
+
+// ProductsPlanes adds Σ dy and Σ dy·(x - Mean) of each plane, in an order that depends on its length only.
+func ProductsPlanes[T float32 | float64](s []Sums, dy, x []T, c []Channel[T], ahead int) {
+	x, s = x[:len(dy)], s[:len(c)]
+	n, vec := vector(dy, c)
+	if vec {
+		productsVec(len(c), n, single(dy), single(x), numbers(c), &s[0][0][0], ahead)
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dy, x := dy[at:at+n], x[at:at+n]
+		s[i].add(n, func(i int) (float64, float64) {
+			g := float64(dy[i])
+			return g, g * float64(x[i]-k.Mean)
+		})
+	}
+}
+
+// PassProductsPlanes is ProductsPlanes with 0 for dy where NormPlanes is not between Low and High.
+func PassProductsPlanes[T float32 | float64](s []Sums, dy, x []T, c []Channel[T], ahead int) {
+	x, s = x[:len(dy)], s[:len(c)]
+	n, vec := vector(dy, c)
+	if vec {
+		passProductsVec(len(c), n, single(dy), single(x), numbers(c), &s[0][0][0], ahead)
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dy, x := dy[at:at+n], x[at:at+n]
+		s[i].add(n, func(i int) (float64, float64) {
+			d := x[i] - k.Mean
+			g := float64(k.pass(T(d*k.Scale)+k.Shift, dy[i]))
+			return g, g * float64(d)
+		})
+	}
+}
+
+// PassAddProductsPlanes is ProductsPlanes with dst for dy, which is dy, but 0 where NormAddPlanes is not between Low and
+// High.
+func PassAddProductsPlanes[T float32 | float64](s []Sums, dst, dy, x, y []T, c []Channel[T], ahead int) {
+	dy, x, y, s = dy[:len(dst)], x[:len(dst)], y[:len(dst)], s[:len(c)]
+	n, vec := vector(dst, c)
+	if vec {
+		passAddProductsVec(len(c), n, single(dst), single(dy), single(x), single(y), numbers(c), &s[0][0][0], ahead)
+		return
+	}
+	for i := range c {
+		k, at := &c[i], i*n
+		dst, dy, x, y := dst[at:at+n], dy[at:at+n], x[at:at+n], y[at:at+n]
+		s[i].add(n, func(i int) (float64, float64) {
+			d := x[i] - k.Mean
+			dst[i] = k.pass(T(d*k.Scale)+k.Shift+y[i], dy[i])
+			g := float64(dst[i])
+			return g, g * float64(d)
+		})
+	}
+}
