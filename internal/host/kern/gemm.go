@@ -185,6 +185,7 @@ type gemmStep[T Elem, F floating] struct {
 	c, d             []F // the result; what to add, if anything
 	ldc, ldd         int
 	last             bool
+	rounds           bool // results, not sums
 }
 
 func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
@@ -200,6 +201,7 @@ func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
 	for ; s.p < g.k; s.p += s.deep {
 		s.deep = min(g.deep, g.k-s.p)
 		s.last = s.p+s.deep == g.k
+		s.rounds = s.last && g.kern.round != nil
 		s.run(threads)
 		s.d, s.ldd = s.c, s.ldc
 	}
@@ -372,10 +374,15 @@ func (s *gemmStep[T, F]) task(t int) {
 			if d != nil {
 				d = d[r0*s.ldd+c0:]
 			}
+			if s.rounds {
+				to := s.gemm.c
+				s.kern.round(r1-r0, c1-c0, s.deep, a, ars, acs, b, bs, same[driver.B16](to.Data)[(s.i+r0)*to.RS+s.j+c0:], to.RS, d, s.ldd)
+				continue
+			}
 			s.kern.tile(r1-r0, c1-c0, s.deep, a, ars, acs, b, bs, s.c[r0*s.ldc+c0:], s.ldc, d, s.ldd)
 		}
 	}
-	if s.last && s.half() {
+	if s.last && s.half() && !s.rounds {
 		r0, _ := s.rowPanel(row0)
 		_, r1 := s.rowPanel(row1 - 1)
 		c0, _ := s.colPanel(col0)

@@ -2,10 +2,16 @@
 
 package kern
 
+import (
+	"unsafe"
+
+	"github.com/snug-ml/snug/internal/driver"
+)
+
 var (
-	gemm512F32 = gemmKernel[float32]{14, 32, tile512F32}
-	gemm512F64 = gemmKernel[float64]{14, 16, tile512F64}
-	gemm512B16 = gemmKernel[float32]{14, 32, tile512B16} // its operands are pairs of bfloat16
+	gemm512F32 = gemmKernel[float32]{14, 32, tile512F32, nil}
+	gemm512F64 = gemmKernel[float64]{14, 16, tile512F64, nil}
+	gemm512B16 = gemmKernel[float32]{14, 32, tile512B16, round512B16} // its operands are pairs of bfloat16
 )
 
 type (
@@ -60,6 +66,16 @@ func tile512F64(rows, cols, k int, a []float64, ars, acs int, b []float64, bs in
 
 func tile512B16(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
 	tile512(gemmB16zx1[:], gemmB16zx2[:], gemmB16zx6[:], 16, rows, cols, k, a, ars, acs, b, bs, c, ldc, d, ldd)
+}
+
+// round512B16 is tile512B16 for up to 32 columns, rounding its sums.
+func round512B16(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []driver.B16, ldc int, d []float32, ldd int) {
+	kernels, mask := &gemmB16zx2, uint32(1)<<((cols-1)%16+1)-1
+	if cols <= 16 {
+		kernels = &gemmB16zx1
+	}
+	const rounds = 1 << 16
+	kernels[rows](k, &a[0], ars*4, acs*4, &b[0], bs*4, (*float32)(unsafe.Pointer(&c[0])), ldc*2, unsafe.SliceData(d), ldd*4, mask|rounds)
 }
 
 // tile512 takes any number of columns: by six vectors where the rows are few, and else by two.

@@ -5,8 +5,8 @@ package kern
 import "unsafe"
 
 var (
-	gemmAsm32   = gemmKernel[float32]{6, 16, gemmTile32}
-	gemmAsm64   = gemmKernel[float64]{6, 8, gemmTile64}
+	gemmAsm32   = gemmKernel[float32]{6, 16, gemmTile32, nil}
+	gemmAsm64   = gemmKernel[float64]{6, 8, gemmTile64, nil}
 	copyRowsAsm = copyRows32
 )
 

@@ -15880,7 +15880,7 @@ store:
 	RET
 
 // func gemmB16z1x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z1x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -15951,13 +15951,24 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z1x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z1x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16046,14 +16057,28 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z2x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z2x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16144,6 +16169,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -16151,8 +16179,20 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z2x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z2x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16274,6 +16314,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -16283,8 +16326,26 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z3x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z3x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16395,6 +16456,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -16404,8 +16468,24 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z3x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z3x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16560,6 +16640,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -16572,8 +16655,33 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z4x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z4x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16704,6 +16812,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -16715,8 +16826,28 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z4x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z4x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -16904,6 +17035,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -16919,8 +17053,40 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z5x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z5x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -17071,6 +17237,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -17084,8 +17253,32 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z5x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z5x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -17306,6 +17499,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -17324,8 +17520,47 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z6x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z6x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -17503,6 +17738,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -17518,8 +17756,36 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z6x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z6x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -17780,6 +18046,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -17801,8 +18070,54 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z7x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z7x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -18000,6 +18315,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -18017,8 +18335,40 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z7x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z7x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -18140,6 +18490,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -18164,8 +18517,61 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z8x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z8x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -18383,6 +18789,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -18402,8 +18811,44 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z8x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z8x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -18538,6 +18983,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -18565,8 +19013,68 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z9x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z9x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -18804,6 +19312,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -18825,8 +19336,48 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z9x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z9x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -18974,6 +19525,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -19004,8 +19558,75 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, (AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z10x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z10x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -19263,6 +19884,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -19286,8 +19910,52 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z10x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z10x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -19448,6 +20116,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -19481,8 +20152,82 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, (AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xd272
+	VMOVDQU16 Y18, (AX)
+	LONG      $0x487ea262
+	WORD      $0xdb72
+	VMOVDQU16 Y19, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z11x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z11x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -19767,6 +20512,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -19792,8 +20540,56 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z11x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z11x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -19970,6 +20766,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -20006,8 +20805,89 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, (AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xd272
+	VMOVDQU16 Y18, (AX)
+	LONG      $0x487ea262
+	WORD      $0xdb72
+	VMOVDQU16 Y19, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xe472
+	VMOVDQU16 Y20, (AX)
+	LONG      $0x487ea262
+	WORD      $0xed72
+	VMOVDQU16 Y21, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z12x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z12x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -20312,6 +21192,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -20339,8 +21222,60 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z12x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z12x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -20530,6 +21465,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -20569,8 +21507,96 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, (AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xd272
+	VMOVDQU16 Y18, (AX)
+	LONG      $0x487ea262
+	WORD      $0xdb72
+	VMOVDQU16 Y19, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xe472
+	VMOVDQU16 Y20, (AX)
+	LONG      $0x487ea262
+	WORD      $0xed72
+	VMOVDQU16 Y21, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xf672
+	VMOVDQU16 Y22, (AX)
+	LONG      $0x487ea262
+	WORD      $0xff72
+	VMOVDQU16 Y23, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z13x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z13x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -20707,6 +21733,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -20736,8 +21765,64 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z13x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z13x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -20940,6 +22025,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -20982,8 +22070,103 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, (AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xd272
+	VMOVDQU16 Y18, (AX)
+	LONG      $0x487ea262
+	WORD      $0xdb72
+	VMOVDQU16 Y19, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xe472
+	VMOVDQU16 Y20, (AX)
+	LONG      $0x487ea262
+	WORD      $0xed72
+	VMOVDQU16 Y21, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xf672
+	VMOVDQU16 Y22, (AX)
+	LONG      $0x487ea262
+	WORD      $0xff72
+	VMOVDQU16 Y23, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e0262
+	WORD      $0xc072
+	VMOVDQU16 Y24, (AX)
+	LONG      $0x487e0262
+	WORD      $0xc972
+	VMOVDQU16 Y25, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z14x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z14x1(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -21128,6 +22311,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, K1, (AX)
 	ADDQ    BX, AX
 	VMOVUPS Z1, K1, (AX)
@@ -21159,8 +22345,68 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, K1, (AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, (AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z14x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z14x2(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -21376,6 +22622,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	ADDQ    BX, AX
@@ -21421,8 +22670,110 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, (AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, (AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, (AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, (AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, (AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, (AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xd272
+	VMOVDQU16 Y18, (AX)
+	LONG      $0x487ea262
+	WORD      $0xdb72
+	VMOVDQU16 Y19, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xe472
+	VMOVDQU16 Y20, (AX)
+	LONG      $0x487ea262
+	WORD      $0xed72
+	VMOVDQU16 Y21, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xf672
+	VMOVDQU16 Y22, (AX)
+	LONG      $0x487ea262
+	WORD      $0xff72
+	VMOVDQU16 Y23, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e0262
+	WORD      $0xc072
+	VMOVDQU16 Y24, (AX)
+	LONG      $0x487e0262
+	WORD      $0xc972
+	VMOVDQU16 Y25, K1, 32(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e0262
+	WORD      $0xd272
+	VMOVDQU16 Y26, (AX)
+	LONG      $0x487e0262
+	WORD      $0xdb72
+	VMOVDQU16 Y27, K1, 32(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z1x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z1x6(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -21611,6 +22962,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -21621,8 +22975,31 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, 32(AX)
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, 64(AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, 96(AX)
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, 128(AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, 160(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z2x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z2x6(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -21896,6 +23273,9 @@ done:
 	ADDQ   R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -21913,8 +23293,50 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, 32(AX)
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, 64(AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, 96(AX)
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, 128(AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, 160(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, 32(AX)
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, 64(AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, 96(AX)
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, 128(AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, 160(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z3x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z3x6(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -22049,6 +23471,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -22073,8 +23498,69 @@ store:
 	VZEROUPPER
 	RET
 
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, 32(AX)
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, 64(AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, 96(AX)
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, 128(AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, 160(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, 32(AX)
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, 64(AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, 96(AX)
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, 128(AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, 160(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, 32(AX)
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, 64(AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, 96(AX)
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, 128(AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, 160(AX)
+	ADDQ      BX, AX
+	VZEROUPPER
+	RET
+
 // func gemmB16z4x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-// Requires: AVX, AVX512F, MMX+
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL, MMX+
 TEXT ·gemmB16z4x6(SB), NOSPLIT, $0-84
 	MOVQ       k+0(FP), CX
 	MOVQ       a+8(FP), SI
@@ -22242,6 +23728,9 @@ loop:
 	ADDQ         R10, R9
 
 store:
+	MOVL    mask+80(FP), DX
+	SHRL    $0x10, DX
+	JNE     round
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, 64(AX)
 	VMOVUPS Z2, 128(AX)
@@ -22270,6 +23759,86 @@ store:
 	VMOVUPS Z22, 256(AX)
 	VMOVUPS Z23, 320(AX)
 	ADDQ    BX, AX
+	VZEROUPPER
+	RET
+
+round:
+	LONG      $0x487ef262
+	WORD      $0xc072
+	VMOVDQU16 Y0, (AX)
+	LONG      $0x487ef262
+	WORD      $0xc972
+	VMOVDQU16 Y1, 32(AX)
+	LONG      $0x487ef262
+	WORD      $0xd272
+	VMOVDQU16 Y2, 64(AX)
+	LONG      $0x487ef262
+	WORD      $0xdb72
+	VMOVDQU16 Y3, 96(AX)
+	LONG      $0x487ef262
+	WORD      $0xe472
+	VMOVDQU16 Y4, 128(AX)
+	LONG      $0x487ef262
+	WORD      $0xed72
+	VMOVDQU16 Y5, 160(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ef262
+	WORD      $0xf672
+	VMOVDQU16 Y6, (AX)
+	LONG      $0x487ef262
+	WORD      $0xff72
+	VMOVDQU16 Y7, 32(AX)
+	LONG      $0x487e5262
+	WORD      $0xc072
+	VMOVDQU16 Y8, 64(AX)
+	LONG      $0x487e5262
+	WORD      $0xc972
+	VMOVDQU16 Y9, 96(AX)
+	LONG      $0x487e5262
+	WORD      $0xd272
+	VMOVDQU16 Y10, 128(AX)
+	LONG      $0x487e5262
+	WORD      $0xdb72
+	VMOVDQU16 Y11, 160(AX)
+	ADDQ      BX, AX
+	LONG      $0x487e5262
+	WORD      $0xe472
+	VMOVDQU16 Y12, (AX)
+	LONG      $0x487e5262
+	WORD      $0xed72
+	VMOVDQU16 Y13, 32(AX)
+	LONG      $0x487e5262
+	WORD      $0xf672
+	VMOVDQU16 Y14, 64(AX)
+	LONG      $0x487e5262
+	WORD      $0xff72
+	VMOVDQU16 Y15, 96(AX)
+	LONG      $0x487ea262
+	WORD      $0xc072
+	VMOVDQU16 Y16, 128(AX)
+	LONG      $0x487ea262
+	WORD      $0xc972
+	VMOVDQU16 Y17, 160(AX)
+	ADDQ      BX, AX
+	LONG      $0x487ea262
+	WORD      $0xd272
+	VMOVDQU16 Y18, (AX)
+	LONG      $0x487ea262
+	WORD      $0xdb72
+	VMOVDQU16 Y19, 32(AX)
+	LONG      $0x487ea262
+	WORD      $0xe472
+	VMOVDQU16 Y20, 64(AX)
+	LONG      $0x487ea262
+	WORD      $0xed72
+	VMOVDQU16 Y21, 96(AX)
+	LONG      $0x487ea262
+	WORD      $0xf672
+	VMOVDQU16 Y22, 128(AX)
+	LONG      $0x487ea262
+	WORD      $0xff72
+	VMOVDQU16 Y23, 160(AX)
+	ADDQ      BX, AX
 	VZEROUPPER
 	RET
 

@@ -7,6 +7,8 @@ import "github.com/snug-ml/snug/internal/driver"
 type gemmKernel[F floating] struct {
 	rows, cols int
 	tile       func(rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []F, ldc int, d []F, ldd int)
+	// round is tile with a result of bfloat16; nil: sums are rounded afterwards.
+	round func(rows, cols, k int, a []F, ars, acs int, b []F, bs int, c []driver.B16, ldc int, d []F, ldd int)
 }
 
 // gemmAsm are the kernels in assembly, in an interface once: a small product has no time to make one.
@@ -34,7 +36,7 @@ func gemmKernelOf[T Elem, F floating]() (gemmKernel[F], packing) {
 			return k, kind
 		}
 	}
-	return gemmKernel[F]{4, 8, gemmTileGo[F]}, kind // panels as wide as what is transposed at a time
+	return gemmKernel[F]{4, 8, gemmTileGo[F], nil}, kind // panels as wide as what is transposed at a time
 }
 
 // gemmTileGo keeps two by four sums in registers. The conversions keep the compiler from fusing, in some loops and not

@@ -31,10 +31,21 @@ func dot(o ...Op) {
 	word("WORD", U16(0xc0|(sum&7)<<3|y&7)<<8|0x52)
 }
 
+// round makes 16 bfloat16 of 16 float32: VCVTNEPS2BF16, which the assembler does not know either.
+func round(x, half reg.VecPhysical) {
+	from, to := id(x), id(half)
+	clear := func(v, bit uint) uint32 { return uint32(^v >> bit & 1) }
+	p0 := clear(to, 3)<<7 | clear(from, 4)<<6 | clear(from, 3)<<5 | clear(to, 4)<<4 | 2
+	const p1, p2 = 0x7e, 0x48
+	Instruction(&ir.Instruction{Opcode: "LONG", Operands: []Op{U32(p2<<24 | p1<<16 | p0<<8 | 0x62)}})
+	Instruction(&ir.Instruction{Opcode: "WORD", Operands: []Op{U16(0xc0|(to&7)<<3|from&7)<<8 | 0x72}})
+}
+
 func id(o Op) uint { return uint(o.(reg.VecPhysical).PhysicalIndex()) }
 
 // tile512 is like gemm, for up to 14 rows of up to two vectors, or up to 4 rows of six. The last vector of one or two
-// has a mask. As many accumulators hide the latency of two FMA units, and every value of a is loaded once.
+// has a mask. As many accumulators hide the latency of two FMA units, and every value of a is loaded once. Sums of pairs
+// are stored as bfloat16 where the mask has more bits than lanes.
 func tile512(t elem, mr, vectors int) {
 	TEXT(fmt.Sprintf("gemm%sz%dx%d", t.name, mr, vectors), NOSPLIT,
 		fmt.Sprintf("func(k int, a *%[1]s, ars, acs int, b *%[1]s, bs int, c *%[1]s, ldc int, d *%[1]s, ldd int, mask uint32)", t.goType))
@@ -133,12 +144,35 @@ func tile512(t elem, mr, vectors int) {
 		ADDQ(ldd, d)
 	}
 	Label("store")
+	if t.rounds {
+		Load(Param("mask"), reg.EDX)
+		SHRL(Imm(16), reg.EDX)
+		JNE(LabelRef("round"))
+	}
 	for i := range mr {
 		for j := range vectors {
 			if m := (Mem{Base: c, Disp: j * zlanes}); last(j) {
 				t.move(acc(i, j), reg.K1, m)
 			} else {
 				t.move(acc(i, j), m)
+			}
+		}
+		ADDQ(ldc, c)
+	}
+	VZEROUPPER()
+	RET()
+	if !t.rounds {
+		return
+	}
+	Label("round")
+	for i := range mr {
+		for j := range vectors {
+			m, half := Mem{Base: c, Disp: j * zlanes / 2}, zmm[id(acc(i, j))].(reg.Vec).AsY()
+			round(acc(i, j), acc(i, j))
+			if last(j) {
+				VMOVDQU16(half, reg.K1, m)
+			} else {
+				VMOVDQU16(half, m)
 			}
 		}
 		ADDQ(ldc, c)

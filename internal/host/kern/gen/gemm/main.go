@@ -52,14 +52,15 @@ type elem struct {
 	name, goType                    string
 	broadcast, move, fma, add, mask func(ops ...Op)
 	maskz                           func(m, k, dst Op)
+	rounds                          bool // what is stored may be bfloat16
 }
 
 func three(f func(a, b, c Op)) func(...Op) { return func(o ...Op) { f(o[0], o[1], o[2]) } }
 
 var (
-	single = elem{"F32", "float32", VBROADCASTSS, VMOVUPS, VFMADD231PS, VADDPS, three(VMASKMOVPS), VMOVUPS_Z}
-	double = elem{"F64", "float64", VBROADCASTSD, VMOVUPD, VFMADD231PD, VADDPD, three(VMASKMOVPD), VMOVUPD_Z}
-	pair   = elem{"B16", "float32", VBROADCASTSS, VMOVUPS, dot, VADDPS, nil, VMOVUPS_Z} // two bfloat16, sums of float32
+	single = elem{"F32", "float32", VBROADCASTSS, VMOVUPS, VFMADD231PS, VADDPS, three(VMASKMOVPS), VMOVUPS_Z, false}
+	double = elem{"F64", "float64", VBROADCASTSD, VMOVUPD, VFMADD231PD, VADDPD, three(VMASKMOVPD), VMOVUPD_Z, false}
+	pair   = elem{"B16", "float32", VBROADCASTSS, VMOVUPS, dot, VADDPS, nil, VMOVUPS_Z, true} // two bfloat16, sums of float32
 )
 
 // at is the address of row i of at most six, given the rows 0 and 3 and the distance of two rows.
