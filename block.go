@@ -85,6 +85,9 @@ func (s *Scope) needs(but int) {
 // Layer runs a layer's forward pass: errors inside name it, and all that it made is
 // freed but its result and what backward needs. Savers do not act on it.
 func Layer(layer any, fn func(*Tensor) *Tensor, x *Tensor) *Tensor {
+	if x == nil {
+		panic(fmt.Sprintf("snug: the input of a layer is nil: %T", layer))
+	}
 	s := x.s
 	defer s.Enter(layer)()
 	s.push(s.frame.mode)
@@ -115,6 +118,9 @@ func Block(fn func(*Tensor) *Tensor, x *Tensor, o ...Option) *Tensor {
 }
 
 func BlockN(fn func(...*Tensor) []*Tensor, x []*Tensor, o ...Option) []*Tensor {
+	if slices.Contains(x, nil) {
+		panic("snug: an argument of a block is nil")
+	}
 	s := x[0].s
 	outer := s.frame.mode
 	m := outer

@@ -64,7 +64,9 @@ func (c *Call) narrow(t *Tensor, dim, from int, shape []int) *Tensor {
 func Stack(dim int, x ...*Tensor) *Tensor {
 	in := make([]*Tensor, len(x))
 	for i, t := range x {
-		in[i] = t.Unsqueeze(dim)
+		if in[i] = t; t != nil { // Cat says which one is
+			in[i] = t.Unsqueeze(dim)
+		}
 	}
 	return Cat(dim, in...)
 }

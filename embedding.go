@@ -15,6 +15,9 @@ var ErrIndex = errors.New("index out of range")
 // [n… width]. The gradient of a row is the sum of those of all its uses, in order; the row
 // padding, -1 for none, gets none. It saves the indices alone.
 func Embedding(w Operand, index *Tensor, padding int) *Tensor {
+	if w != nil && index != nil { // else Apply says what is nil
+		w = w.In(index.s)
+	}
 	return Apply(&Op{
 		Name: "embedding",
 		Shape: func(in ...[]int) ([]int, error) {
@@ -33,7 +36,7 @@ func Embedding(w Operand, index *Tensor, padding int) *Tensor {
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
 			return []*Tensor{c.Run("embedding backward", c.Shape(0), []float64{float64(padding)}, dy, c.Saved("index")), nil}
 		},
-	}, w.In(index.s), index)
+	}, w, index)
 }
 
 // checkIndex fails where an index is not in [0, rows). Kernels cannot.

@@ -8,6 +8,9 @@ import (
 // IndexSelect is the slices of one dimension that index names, a vector of Int64 or Int32,
 // in its order. It saves the indices: a slice's gradient is the sum of those of its uses.
 func (x *Tensor) IndexSelect(dim int, index *Tensor) *Tensor {
+	if index == nil {
+		return x.s.lacking("index select", 2, 2)
+	}
 	l, err := x.along(dim)
 	shape := x.shape
 	if len(index.shape) != 1 && err == nil {
@@ -24,6 +27,9 @@ func (x *Tensor) IndexSelect(dim int, index *Tensor) *Tensor {
 // x's shape but for that dimension: y[i][j] = x[i][index[i][j]] for matrices and dim 1. It
 // saves the indices: an element's gradient is the sum of those of its uses.
 func (x *Tensor) Gather(dim int, index *Tensor) *Tensor {
+	if index == nil {
+		return x.s.lacking("gather", 2, 2)
+	}
 	l, err := x.along(dim)
 	if err == nil {
 		i, _ := axis(dim, x.shape)

@@ -9,8 +9,10 @@ import (
 // are broadcast. A vector x is one row and a vector w one column, and the result has no
 // such dimension. With y = x·w the gradients are dx = dy·wᵀ and dw = xᵀ·dy.
 func (x *Tensor) MatMul(w Operand) *Tensor {
-	wt := w.In(x.s)
+	wt := operand(w, x.s)
 	switch {
+	case wt == nil:
+		return x.s.lacking("matmul", 2, 2)
 	case len(x.shape) == 1 && len(wt.shape) == 1:
 		return x.Reshape(1, -1).MatMul(wt.Reshape(-1, 1)).Reshape()
 	case len(x.shape) == 1:

@@ -382,8 +382,11 @@ func Apply(op *Op, in ...Operand) *Tensor {
 	given := few[:0]
 	e := s.entries.new()
 	e.op, e.shapes, e.in = op, s.shapes.room(len(in)), s.slotLists.room(len(in))
-	for _, o := range in {
-		t := o.In(s)
+	for i, o := range in {
+		t := operand(o, s)
+		if t == nil {
+			return s.lacking(op.Name, i+1, len(in))
+		}
 		given = append(given, t)
 		e.shapes = append(e.shapes, t.shape)
 	}
@@ -488,9 +491,23 @@ func opOf[K interface {
 	return op
 }
 
+// operand is o in s, or nil where o is or holds that.
+func operand(o Operand, s *Scope) *Tensor {
+	if o == nil {
+		return nil
+	}
+	return o.In(s)
+}
+
+// lacking is the result of an operation whose operand of that number is nil.
+func (s *Scope) lacking(op string, number, of int) *Tensor {
+	s.Fail(op, fmt.Errorf("operand %d of %d is nil", number, of))
+	return s.blank(Float32, nil)
+}
+
 func scopeOf(in []Operand) (s *Scope) {
 	for _, o := range in {
-		if t, ok := o.(*Tensor); ok && (s == nil || s.done) {
+		if t, ok := o.(*Tensor); ok && t != nil && (s == nil || s.done) {
 			s = t.s
 		}
 	}

@@ -176,6 +176,9 @@ func (p *Param) Close() error {
 func (p *Param) In(s *Scope) *Tensor {
 	t := s.params[p]
 	if t == nil {
+		if p == nil {
+			return nil
+		}
 		t = s.blank(p.dtype, p.shape)
 		if !s.ok("parameter") {
 			return t

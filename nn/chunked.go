@@ -45,6 +45,9 @@ func LinearCrossEntropy(x *snug.Tensor, weight, bias snug.Operand, target *snug.
 // those of Linear are; the loss is float32, and dweight and dbias are added up in float32
 // and rounded once, if the parameters are 16-bit, too.
 func (c LinearCrossEntropyConfig) Loss(x *snug.Tensor, weight, bias snug.Operand, target *snug.Tensor) (loss, count *snug.Tensor) {
+	if y := lacking("linear cross entropy", x, weight, target); y != nil {
+		return y, y
+	}
 	s := x.Scope()
 	if c.ChunkBytes < 1 {
 		s.Fail("linear cross entropy", fmt.Errorf("%d bytes of logits at a time, 1 or more wanted", c.ChunkBytes))

@@ -38,6 +38,9 @@ func CrossEntropy(logits, target *snug.Tensor) *snug.Tensor {
 // p·((1−s)·w[t] + s/C·Σw) − s/C·w − (1−s)·w[t] at t. Saved are the logits, the target and
 // one number a row.
 func (c CrossEntropyConfig) Loss(logits, target *snug.Tensor) (loss, count *snug.Tensor) {
+	if y := lacking("cross entropy", logits, target); y != nil {
+		return y, y
+	}
 	f, weight, count := c.prepare(logits.Dim(-1), target)
 	names := []string{"logits", "target", "count", "weight"}[:3+len(weight)]
 	loss = snug.Apply(&snug.Op{
@@ -63,6 +66,17 @@ func (c CrossEntropyConfig) Loss(logits, target *snug.Tensor) (loss, count *snug
 		},
 	}, append([]snug.Operand{logits, target, count}, weight...)...)
 	return loss, count
+}
+
+// lacking is the result of an operation that has a nil among its operands, which it says; nil
+// where it has none.
+func lacking(op string, in ...snug.Operand) *snug.Tensor {
+	for _, o := range in {
+		if t, ok := o.(*snug.Tensor); o == nil || ok && t == nil || o == (*snug.Param)(nil) {
+			return snug.Apply(&snug.Op{Name: op}, in...)
+		}
+	}
+	return nil
 }
 
 // prepare is what the kernels of a cross entropy over classes get: their numbers, the
@@ -91,6 +105,9 @@ func (c CrossEntropyConfig) prepare(classes int, target *snug.Tensor) (f []float
 // with target as for CrossEntropy, which is the better choice for logits. It saves the
 // target alone.
 func NLL(x, target *snug.Tensor) *snug.Tensor {
+	if y := lacking("nll", x, target); y != nil {
+		return y
+	}
 	ignore := DefaultCrossEntropy().Ignore
 	dtype, f := x.DType(), []float64{0, 0, float64(ignore[0])}
 	return snug.Apply(&snug.Op{
