@@ -15,7 +15,7 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
-	}, nil, nil, nil, nil},
+	}, nil, nil, nil, nil, nil},
 	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
 			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
@@ -55,7 +55,7 @@ var convLevels = [avx512bf16 + 1]any{
 		output: func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int) {
 			winoOutputx16(channels, &src[0], pitch*4, frequency*4, unsafe.SliceData(bias), &dst[0], plane*4, line*4, columns)
 		},
-		inputLines: func(s *winoLines, channels int, src []float32, plane int, pieces *[32]winoPiece, dst []float32, pitch, frequency int) {
+		inputLines: func(s *winoLines, channels int, src []float32, plane int, pieces *winoPieces, dst []float32, pitch, frequency int) {
 			kernel := winoInputLines1x16
 			switch s.pieces {
 			case 2:
@@ -65,7 +65,7 @@ var convLevels = [avx512bf16 + 1]any{
 			}
 			kernel(channels, &src[0], plane*4, &pieces[0].at, &s.index[0][0], s.lanes, &dst[0], pitch*4, frequency*4)
 		},
-		outputLines: func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *[16]winoPiece) {
+		outputLines: func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *winoPieces) {
 			kernel := winoOutputLines1x16
 			switch s.pieces {
 			case 2:
@@ -75,8 +75,9 @@ var convLevels = [avx512bf16 + 1]any{
 			}
 			kernel(channels, &src[0], pitch*4, frequency*4, unsafe.SliceData(bias), &dst[0], plane*4, &pieces[0].at, &s.index[0][0])
 		},
-		weights: func(n int, src []float32, lane, next, tap int, dst []float32, rows, frequency int) {
-			winoWeightsx16(n, &src[0], lane*4, next*4, tap*4, &dst[0], rows, frequency*4)
+		weights: func(n int, src []float32, lane, next int, dst []float32, rows, frequency int) {
+			p := places(rows, lane)
+			winoWeightsx16(n, &src[0], &p[0], next*4, &dst[0], rows, frequency*4)
 		},
 		gradient: func(n int, src []float32, pixel, line int, dst []float32, frequency int) {
 			winoGradientx16(n, &src[0], pixel*4, line*4, &dst[0], frequency*4)
@@ -86,9 +87,20 @@ var convLevels = [avx512bf16 + 1]any{
 		},
 	}, func(n int, src []float32, from []int32, lane int, dst []float32, rows int) {
 		gatherWeightsx16(n, &src[0], &from[0], lane*4, &dst[0], rows)
+	}, func(n int, src []float32, lane, next int, dst []float32, rows int) {
+		p := places(rows, lane)
+		packNinesx16(n, &src[0], &p[0], next*4, &dst[0], rows)
 	}, func(src []float32, off []int32, segments []segment, dst []float32, pitch int) {
 		convPackx16(len(off), &src[0], &off[0], &segments[0].src, len(segments), &dst[0], pitch*4)
 	}},
+}
+
+// places are those of rows a distance apart, in bytes; where there is no row, of the first.
+func places(rows, distance int) (p [16]int64) {
+	for i := range min(rows, len(p)) {
+		p[i] = int64(i*distance) * 4
+	}
+	return p
 }
 
 func number(b bool) int {

@@ -13718,6 +13718,135 @@ weight:
 	VZEROUPPER
 	RET
 
+// func packNinesx16(n int, src *float32, places *int64, next int, dst *float32, rows int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·packNinesx16(SB), NOSPLIT, $0-48
+	MOVQ  rows+40(FP), DX
+	MOVQ  $-1, AX
+	BZHIQ DX, AX, AX
+	KMOVW AX, K1
+	SHLQ  $0x02, DX
+	MOVQ  n+0(FP), CX
+	MOVQ  src+8(FP), SI
+	MOVQ  next+24(FP), R8
+	MOVQ  places+16(FP), R9
+	MOVQ  dst+32(FP), DI
+
+weight:
+	LEAQ         (SI)(R8*8), R10
+	MOVQ         (R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X12
+	VMOVUPS      16(SI)(AX*1), X16
+	MOVQ         8(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X13
+	VMOVUPS      16(SI)(AX*1), X17
+	MOVQ         16(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X14
+	VMOVUPS      16(SI)(AX*1), X18
+	MOVQ         24(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X15
+	VMOVUPS      16(SI)(AX*1), X19
+	MOVQ         32(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z16, Z16
+	MOVQ         40(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z17, Z17
+	MOVQ         48(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z18, Z18
+	MOVQ         56(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z19, Z19
+	MOVQ         64(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z16, Z16
+	MOVQ         72(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z17, Z17
+	MOVQ         80(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z18, Z18
+	MOVQ         88(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z19, Z19
+	MOVQ         96(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z16, Z16
+	MOVQ         104(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z17, Z17
+	MOVQ         112(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z18, Z18
+	MOVQ         120(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z19, Z19
+	VUNPCKLPS    Z13, Z12, Z9
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPS    Z15, Z14, Z10
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z10, Z9, Z0
+	VUNPCKHPD    Z10, Z9, Z1
+	VUNPCKLPD    Z14, Z12, Z2
+	VUNPCKHPD    Z14, Z12, Z3
+	VUNPCKLPS    Z17, Z16, Z9
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPS    Z19, Z18, Z10
+	VUNPCKHPS    Z19, Z18, Z18
+	VUNPCKLPD    Z10, Z9, Z4
+	VUNPCKHPD    Z10, Z9, Z5
+	VUNPCKLPD    Z18, Z16, Z6
+	VUNPCKHPD    Z18, Z16, Z7
+	KXNORW       K2, K2, K2
+	KXNORW       K3, K3, K3
+	VPXORD       Z8, Z8, Z8
+	VPXORD       Z9, Z9, Z9
+	VMOVDQU64    (R9), Z10
+	VMOVDQU64    64(R9), Z11
+	VGATHERQPS   32(SI)(Z10*1), K2, Y8
+	VGATHERQPS   32(SI)(Z11*1), K3, Y9
+	VINSERTF32X8 $0x01, Y9, Z8, Z8
+	VMOVUPS      Z0, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z1, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z2, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z3, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z4, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z5, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z6, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z7, K1, (DI)
+	ADDQ         DX, DI
+	VMOVUPS      Z8, K1, (DI)
+	ADDQ         DX, DI
+	ADDQ         R8, SI
+	DECQ         CX
+	JNE          weight
+	VZEROUPPER
+	RET
+
 // func planeForwardx16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, before int, after int, odd int, n int)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·planeForwardx16(SB), NOSPLIT, $0-96
@@ -15482,13 +15611,10 @@ noBias:
 	VZEROUPPER
 	RET
 
-// func winoWeightsx16(n int, src *float32, lane int, next int, tap int, dst *float32, rows int, fp int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·winoWeightsx16(SB), NOSPLIT, $0-64
-	MOVQ         lane+16(FP), AX
-	VPBROADCASTD AX, Z30
-	VPMULLD      convNumbers<>+0(SB), Z30, Z30
-	MOVQ         rows+48(FP), DX
+// func winoWeightsx16(n int, src *float32, places *int64, next int, dst *float32, rows int, fp int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·winoWeightsx16(SB), NOSPLIT, $0-56
+	MOVQ         rows+40(FP), DX
 	MOVQ         $-1, AX
 	BZHIQ        DX, AX, AX
 	KMOVW        AX, K1
@@ -15498,120 +15624,173 @@ TEXT ·winoWeightsx16(SB), NOSPLIT, $0-64
 	MOVQ         n+0(FP), CX
 	MOVQ         src+8(FP), SI
 	MOVQ         next+24(FP), R8
-	MOVQ         tap+32(FP), R9
-	MOVQ         dst+40(FP), DI
-	MOVQ         fp+56(FP), BX
+	MOVQ         places+16(FP), R9
+	MOVQ         dst+32(FP), DI
+	MOVQ         fp+48(FP), BX
 
 weight:
-	MOVQ       SI, AX
-	KMOVW      K1, K2
-	VPXORD     Z0, Z0, Z0
-	VGATHERDPS (AX)(Z30*1), K2, Z0
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z1, Z1, Z1
-	VGATHERDPS (AX)(Z30*1), K2, Z1
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z2, Z2, Z2
-	VGATHERDPS (AX)(Z30*1), K2, Z2
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z3, Z3, Z3
-	VGATHERDPS (AX)(Z30*1), K2, Z3
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z4, Z4, Z4
-	VGATHERDPS (AX)(Z30*1), K2, Z4
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z5, Z5, Z5
-	VGATHERDPS (AX)(Z30*1), K2, Z5
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z6, Z6, Z6
-	VGATHERDPS (AX)(Z30*1), K2, Z6
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z7, Z7, Z7
-	VGATHERDPS (AX)(Z30*1), K2, Z7
-	ADDQ       R9, AX
-	KMOVW      K1, K2
-	VPXORD     Z8, Z8, Z8
-	VGATHERDPS (AX)(Z30*1), K2, Z8
-	ADDQ       R9, AX
-	VADDPS     Z6, Z0, Z9
-	VSUBPS     Z3, Z9, Z12
-	VADDPS     Z3, Z9, Z9
-	VMULPS     Z31, Z12, Z12
-	VMULPS     Z31, Z9, Z9
-	VADDPS     Z7, Z1, Z10
-	VSUBPS     Z4, Z10, Z13
-	VADDPS     Z4, Z10, Z10
-	VMULPS     Z31, Z13, Z13
-	VMULPS     Z31, Z10, Z10
-	VADDPS     Z8, Z2, Z11
-	VSUBPS     Z5, Z11, Z14
-	VADDPS     Z5, Z11, Z11
-	VMULPS     Z31, Z14, Z14
-	VMULPS     Z31, Z11, Z11
-	MOVQ       DI, AX
-	VADDPS     Z2, Z0, Z15
-	VSUBPS     Z1, Z15, Z16
-	VADDPS     Z1, Z15, Z15
-	VMULPS     Z31, Z16, Z16
-	VMULPS     Z31, Z15, Z15
-	VMOVUPS    Z0, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z15, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z16, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z2, K1, (AX)
-	ADDQ       BX, AX
-	VADDPS     Z11, Z9, Z15
-	VSUBPS     Z10, Z15, Z16
-	VADDPS     Z10, Z15, Z15
-	VMULPS     Z31, Z16, Z16
-	VMULPS     Z31, Z15, Z15
-	VMOVUPS    Z9, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z15, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z16, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z11, K1, (AX)
-	ADDQ       BX, AX
-	VADDPS     Z14, Z12, Z15
-	VSUBPS     Z13, Z15, Z16
-	VADDPS     Z13, Z15, Z15
-	VMULPS     Z31, Z16, Z16
-	VMULPS     Z31, Z15, Z15
-	VMOVUPS    Z12, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z15, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z16, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z14, K1, (AX)
-	ADDQ       BX, AX
-	VADDPS     Z8, Z6, Z15
-	VSUBPS     Z7, Z15, Z16
-	VADDPS     Z7, Z15, Z15
-	VMULPS     Z31, Z16, Z16
-	VMULPS     Z31, Z15, Z15
-	VMOVUPS    Z6, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z15, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z16, K1, (AX)
-	ADDQ       BX, AX
-	VMOVUPS    Z8, K1, (AX)
-	ADDQ       BX, AX
-	ADDQ       R8, SI
-	ADDQ       DX, DI
-	DECQ       CX
-	JNE        weight
+	LEAQ         (SI)(R8*8), R10
+	MOVQ         (R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X12
+	VMOVUPS      16(SI)(AX*1), X16
+	MOVQ         8(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X13
+	VMOVUPS      16(SI)(AX*1), X17
+	MOVQ         16(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X14
+	VMOVUPS      16(SI)(AX*1), X18
+	MOVQ         24(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VMOVUPS      (SI)(AX*1), X15
+	VMOVUPS      16(SI)(AX*1), X19
+	MOVQ         32(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z16, Z16
+	MOVQ         40(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z17, Z17
+	MOVQ         48(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z18, Z18
+	MOVQ         56(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z19, Z19
+	MOVQ         64(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z16, Z16
+	MOVQ         72(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z17, Z17
+	MOVQ         80(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z18, Z18
+	MOVQ         88(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z19, Z19
+	MOVQ         96(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z12, Z12
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z16, Z16
+	MOVQ         104(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z13, Z13
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z17, Z17
+	MOVQ         112(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z14, Z14
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z18, Z18
+	MOVQ         120(R9), AX
+	PREFETCHT0   (R10)(AX*1)
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z15, Z15
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z19, Z19
+	VUNPCKLPS    Z13, Z12, Z9
+	VUNPCKHPS    Z13, Z12, Z12
+	VUNPCKLPS    Z15, Z14, Z10
+	VUNPCKHPS    Z15, Z14, Z14
+	VUNPCKLPD    Z10, Z9, Z0
+	VUNPCKHPD    Z10, Z9, Z1
+	VUNPCKLPD    Z14, Z12, Z2
+	VUNPCKHPD    Z14, Z12, Z3
+	VUNPCKLPS    Z17, Z16, Z9
+	VUNPCKHPS    Z17, Z16, Z16
+	VUNPCKLPS    Z19, Z18, Z10
+	VUNPCKHPS    Z19, Z18, Z18
+	VUNPCKLPD    Z10, Z9, Z4
+	VUNPCKHPD    Z10, Z9, Z5
+	VUNPCKLPD    Z18, Z16, Z6
+	VUNPCKHPD    Z18, Z16, Z7
+	KXNORW       K2, K2, K2
+	KXNORW       K3, K3, K3
+	VPXORD       Z8, Z8, Z8
+	VPXORD       Z9, Z9, Z9
+	VMOVDQU64    (R9), Z10
+	VMOVDQU64    64(R9), Z11
+	VGATHERQPS   32(SI)(Z10*1), K2, Y8
+	VGATHERQPS   32(SI)(Z11*1), K3, Y9
+	VINSERTF32X8 $0x01, Y9, Z8, Z8
+	VADDPS       Z6, Z0, Z9
+	VSUBPS       Z3, Z9, Z12
+	VADDPS       Z3, Z9, Z9
+	VMULPS       Z31, Z12, Z12
+	VMULPS       Z31, Z9, Z9
+	VADDPS       Z7, Z1, Z10
+	VSUBPS       Z4, Z10, Z13
+	VADDPS       Z4, Z10, Z10
+	VMULPS       Z31, Z13, Z13
+	VMULPS       Z31, Z10, Z10
+	VADDPS       Z8, Z2, Z11
+	VSUBPS       Z5, Z11, Z14
+	VADDPS       Z5, Z11, Z11
+	VMULPS       Z31, Z14, Z14
+	VMULPS       Z31, Z11, Z11
+	MOVQ         DI, AX
+	VADDPS       Z2, Z0, Z15
+	VSUBPS       Z1, Z15, Z16
+	VADDPS       Z1, Z15, Z15
+	VMULPS       Z31, Z16, Z16
+	VMULPS       Z31, Z15, Z15
+	VMOVUPS      Z0, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z15, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z16, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z2, K1, (AX)
+	ADDQ         BX, AX
+	VADDPS       Z11, Z9, Z15
+	VSUBPS       Z10, Z15, Z16
+	VADDPS       Z10, Z15, Z15
+	VMULPS       Z31, Z16, Z16
+	VMULPS       Z31, Z15, Z15
+	VMOVUPS      Z9, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z15, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z16, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z11, K1, (AX)
+	ADDQ         BX, AX
+	VADDPS       Z14, Z12, Z15
+	VSUBPS       Z13, Z15, Z16
+	VADDPS       Z13, Z15, Z15
+	VMULPS       Z31, Z16, Z16
+	VMULPS       Z31, Z15, Z15
+	VMOVUPS      Z12, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z15, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z16, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z14, K1, (AX)
+	ADDQ         BX, AX
+	VADDPS       Z8, Z6, Z15
+	VSUBPS       Z7, Z15, Z16
+	VADDPS       Z7, Z15, Z15
+	VMULPS       Z31, Z16, Z16
+	VMULPS       Z31, Z15, Z15
+	VMOVUPS      Z6, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z15, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z16, K1, (AX)
+	ADDQ         BX, AX
+	VMOVUPS      Z8, K1, (AX)
+	ADDQ         BX, AX
+	ADDQ         R8, SI
+	ADDQ         DX, DI
+	DECQ         CX
+	JNE          weight
 	VZEROUPPER
 	RET
 

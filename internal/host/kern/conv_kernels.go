@@ -11,6 +11,7 @@ type convKernels[T floating] struct {
 	planes  *planeKernels                                                      // nil: none
 	wino    *winoKernels                                                       // nil: none
 	gather  func(n int, src []T, from []int32, lane int, dst []T, rows int)    // weights of some channels side by side; nil: none
+	nines   func(n int, src []T, lane, next int, dst []T, rows int)            // the same of n times 9 that are neighbours, `next` apart; nil: none
 	pack    func(src []T, off []int32, segments []segment, dst []T, pitch int) // nil: none
 }
 
@@ -21,7 +22,7 @@ func convKernelsOf[T floating]() *convKernels[T] {
 			return k
 		}
 	}
-	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil, nil, nil, nil}
+	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil, nil, nil, nil, nil}
 }
 
 // panels are those that so many output channels are cut in for the weights' gradient: as many vectors as its kernel takes,

@@ -384,6 +384,11 @@ func convPackx16(k int, src *float32, off *int32, segments *int32, n int, dst *f
 //go:noescape
 func gatherWeightsx16(n int, src *float32, from *int32, lane int, dst *float32, rows int)
 
+// packNinesx16 packs n times 9 weights of each of up to 16 channels.
+//
+//go:noescape
+func packNinesx16(n int, src *float32, places *int64, next int, dst *float32, rows int)
+
 // planeForwardx16 computes n columns of a plane.
 //
 //go:noescape
@@ -457,7 +462,7 @@ func winoOutputLines4x16(channels int, src *float32, sp int, fp int, bias *float
 // winoWeightsx16 transforms n weights of each of up to 16 channels.
 //
 //go:noescape
-func winoWeightsx16(n int, src *float32, lane int, next int, tap int, dst *float32, rows int, fp int)
+func winoWeightsx16(n int, src *float32, places *int64, next int, dst *float32, rows int, fp int)
 
 // winoGradientx16 transforms n tiles of 16 channels: 16 results, fp bytes apart.
 //

@@ -88,9 +88,17 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 		for k+run < len(from) && from[k+run] == from[k]+int32(run) {
 			run++
 		}
-		if g := convKernelsOf[T]().gather; g != nil && run < 16 && row > 1 {
-			g(len(from)-k, src, from[k:], row, dst[k*rows:], rows)
-			return
+		if kernels := convKernelsOf[T](); kernels.gather != nil && run < 16 && row > 1 {
+			n, times, next := nines(from[k:])
+			if n > 0 {
+				kernels.gather(n, src, from[k:], row, dst[k*rows:], rows)
+				k += n
+			}
+			if times > 0 {
+				kernels.nines(times, src[from[k]:], row, next, dst[k*rows:], rows)
+				k += 9 * times
+			}
+			continue
 		}
 		// What is written beyond the rows is overwritten with the next weight, which there must be.
 		if f := pick[func([]T, int, []T, int, int, int)](copyRowsAsm, nil); f != nil && rows >= 4 && run == 1 && row == 1 && k+2 < len(from) {
@@ -118,6 +126,25 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 		}
 		k += run
 	}
+}
+
+// nines is how many places are before the first of 9 neighbours, how often 9 of them follow, and how far apart.
+func nines(from []int32) (before, times, next int) {
+	nine := func(k int) bool { return k+8 < len(from) && from[k+8] == from[k]+8 }
+	for before < len(from) && !nine(before) {
+		before++
+	}
+	for k := before; nine(k); k += 9 {
+		if times > 0 {
+			if d := int(from[k] - from[k-9]); times == 1 {
+				next = d
+			} else if d != next {
+				break
+			}
+		}
+		times++
+	}
+	return before, times, next
 }
 
 func (s *sweep[T]) weights(g, k0, k1, r0, r1 int) []T {

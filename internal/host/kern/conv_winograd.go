@@ -21,9 +21,9 @@ import (
 type winoKernels struct {
 	input       func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int)
 	output      func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int)
-	inputLines  func(s *winoLines, channels int, src []float32, plane int, pieces *[32]winoPiece, dst []float32, pitch, frequency int)
-	outputLines func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *[16]winoPiece)
-	weights     func(n int, src []float32, lane, next, tap int, dst []float32, rows, frequency int)
+	inputLines  func(s *winoLines, channels int, src []float32, plane int, pieces *winoPieces, dst []float32, pitch, frequency int)
+	outputLines func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *winoPieces)
+	weights     func(n int, src []float32, lane, next int, dst []float32, rows, frequency int)
 	gradient    func(n int, src []float32, pixel, line int, dst []float32, frequency int)
 	weightsBack func(n int, src []float32, width, frequency int, dst []float32)
 }
@@ -87,9 +87,9 @@ func (t *winoTiles) values(channels int) int { return frequencies * (channels*t.
 func (t *winoTiles) block(b int) (l0, l1 int) { return b * t.lines, min((b+1)*t.lines, t.n*t.th) }
 
 // transform brings lines l0 to l1 of channels c0 to c1 of a group into v.
-func (t *winoTiles) transform(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32) {
+func (t *winoTiles) transform(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32, pieces *winoPieces) {
 	if t.input.pieces > 0 {
-		t.transformLines(k, x, group, c0, c1, l0, l1, v)
+		t.transformLines(k, x, group, c0, c1, l0, l1, v, pieces)
 		return
 	}
 	for l := l0; l < l1; l++ {
@@ -133,7 +133,10 @@ type winoConv struct {
 	slots   []winoSlot
 }
 
-type winoSlot struct{ values, sums []float32 }
+type winoSlot struct {
+	values, sums []float32
+	pieces       winoPieces
+}
 
 func newWinoForward(cv Conv, threads int, a *arena) *winoConv {
 	c := &winoConv{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
@@ -173,7 +176,8 @@ func (c *winoConv) share(threads int, a *arena) {
 	}
 	c.slots = make([]winoSlot, min(threads, tasks*c.parts))
 	for i := range c.slots {
-		c.slots[i] = winoSlot{take[float32](a, c.values(c.channels)), take[float32](a, c.values(c.width))}
+		s := &c.slots[i]
+		s.values, s.sums = take[float32](a, c.values(c.channels)), take[float32](a, c.values(c.width))
 	}
 }
 
@@ -220,15 +224,21 @@ func (c *winoConv) transformPanel(buf []float32, p0, g, p int) {
 		for i := range c.channels {
 			c.load(buf[i*rows*9:][:rows*9], ((g*c.channels+i)*c.out+r0)*9)
 		}
-		k.weights(c.channels, buf[8:], 9, rows*9, -1, to, rows, c.width*c.channels)
+		k.weights(c.channels, buf, 9, rows*9, to, rows, c.width*c.channels)
 	case c.flipped:
-		k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9+8:], 9, c.out*9, -1, to, rows, c.width*c.channels)
+		k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9:], 9, c.out*9, to, rows, c.width*c.channels)
 	case c.load != nil:
 		c.load(buf[:rows*c.channels*9], (g*c.out+r0)*c.channels*9)
-		k.weights(c.channels, buf, c.channels*9, 9, 1, to, rows, c.width*c.channels)
+		k.weights(c.channels, buf, c.channels*9, 9, to, rows, c.width*c.channels)
 	default:
-		k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, 1, to, rows, c.width*c.channels)
+		k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, to, rows, c.width*c.channels)
 	}
+}
+
+// flip is where the frequency is of weights that are turned round: their first and last lines and columns change places.
+func flip(f int) int {
+	turned := [4]int{3, 1, 2, 0}
+	return 4*turned[f/4] + turned[f%4]
 }
 
 func (c *winoConv) run(x, bias, y []float32) {
@@ -258,14 +268,18 @@ func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 	c0, _ := c.panel(p0)
 	kernels := convKernelsOf[float32]()
 	l0, l1 := c.block(block)
-	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values)
+	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values, &slot.pieces)
 	tiles := c.tiles[:((l1-l0)*c.tw+31)/32]
 	_, c1 := c.panel(p1 - 1)
 	from, to := c.channels*c.pitch+16, (c1-c0)*c.pitch+16
 	for f := range frequencies { // its values stay in the cache
+		at := f
+		if c.flipped {
+			at = flip(f)
+		}
 		for p := p0; p < p1; p++ {
 			r0, r1 := c.panel(p)
-			w := c.weights(group, f, r0-first)
+			w := c.weights(group, at, r0-first)
 			for k := 0; k < c.channels; k += convBlock {
 				k1 := min(k+convBlock, c.channels)
 				kernels.tiles(r1-r0, w[k*(r1-r0):], slot.values[f*from:], c.off[k:k1], slot.sums[f*to+(r0-c0)*c.pitch:], c.pitch, tiles, k > 0)
@@ -277,7 +291,7 @@ func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 		b = bias[group*c.out+c0:]
 	}
 	if c.output.pieces > 0 {
-		c.pixelsOfLines(kernels.wino, slot.sums, group, c0, c1, l0, l1, b, y)
+		c.pixelsOfLines(kernels.wino, slot.sums, group, c0, c1, l0, l1, b, y, &slot.pieces)
 		return
 	}
 	for l := l0; l < l1; l++ {

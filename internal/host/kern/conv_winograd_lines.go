@@ -16,6 +16,10 @@ type winoPiece struct {
 	lanes uint64
 }
 
+// winoPieces are those of 8 lines of each row of tiles, which are 4 of the source and 2 of a result. They are of a thread:
+// what goes to a kernel of a table would else be a Go object each time.
+type winoPieces [4 * 8]winoPiece
+
 // together is how many lines of tiles a vector of tiles has.
 func (s *winoLines) together() int { return 2 * s.pieces }
 
@@ -70,11 +74,11 @@ func (t *winoTiles) outputLines() (s winoLines) {
 }
 
 // transformLines is transform for short lines.
-func (t *winoTiles) transformLines(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32) {
+func (t *winoTiles) transformLines(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32, pieces *winoPieces) {
 	s := &t.input
 	plane, many := t.h*t.w, s.together()
 	for l := l0; l < l1; l += many {
-		var pieces [4 * 8]winoPiece
+		*pieces = winoPieces{}
 		image := ((l/t.th*t.groups+group)*t.channels + c0) * plane
 		for i := range min(many, l1-l) {
 			n, y := (l+i)/t.th-l/t.th, (l+i)%t.th*2-t.ph
@@ -84,16 +88,16 @@ func (t *winoTiles) transformLines(k *winoKernels, x []float32, group, c0, c1, l
 				}
 			}
 		}
-		k.inputLines(s, c1-c0, x[image:], plane, &pieces, v[(l-l0)*t.tw:], t.pitch, (c1-c0)*t.pitch+16)
+		k.inputLines(s, c1-c0, x[image:], plane, pieces, v[(l-l0)*t.tw:], t.pitch, (c1-c0)*t.pitch+16)
 	}
 }
 
 // pixelsOfLines makes channels c0 to c1 of short lines of the result, of sums that are `frequency` apart.
-func (c *winoConv) pixelsOfLines(k *winoKernels, sums []float32, group, c0, c1, l0, l1 int, bias, y []float32) {
+func (c *winoConv) pixelsOfLines(k *winoKernels, sums []float32, group, c0, c1, l0, l1 int, bias, y []float32, pieces *winoPieces) {
 	s := &c.output
 	plane, many := c.oh*c.ow, s.together()
 	for l := l0; l < l1; l += many {
-		var pieces [2 * 8]winoPiece
+		*pieces = winoPieces{}
 		image := ((l/c.th*c.groups+group)*c.out + c0) * plane
 		for i := range min(many, l1-l) {
 			n, line := (l+i)/c.th-l/c.th, (l+i)%c.th*2
@@ -101,6 +105,6 @@ func (c *winoConv) pixelsOfLines(k *winoKernels, sums []float32, group, c0, c1, 
 				pieces[r*many+i] = s.piece(i, c.ow, n*c.groups*c.out*plane+(line+r)*c.ow)
 			}
 		}
-		k.outputLines(s, c1-c0, sums[(l-l0)*c.tw:], c.pitch, (c1-c0)*c.pitch+16, bias, y[image:], plane, &pieces)
+		k.outputLines(s, c1-c0, sums[(l-l0)*c.tw:], c.pitch, (c1-c0)*c.pitch+16, bias, y[image:], plane, pieces)
 	}
 }

@@ -22,7 +22,10 @@ type winoWeights struct {
 }
 
 // A winoWeightSlot has a block's transformed pixels and gradients, and two lines of gradients of which these are made.
-type winoWeightSlot struct{ values, gradients, lines, rows []float32 }
+type winoWeightSlot struct {
+	values, gradients, lines, rows []float32
+	pieces                         winoPieces
+}
 
 // newWinoWeights is for one run or, if once is false, for several that add up.
 func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
@@ -48,8 +51,9 @@ func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
 	c.gradients = c.lines*c.tw*c.width + 16
 	c.slots = make([]winoWeightSlot, min(threads, c.groups*c.inParts*c.outParts))
 	for i := range c.slots {
-		c.slots[i] = winoWeightSlot{take[float32](a, c.values(c.most)),
-			take[float32](a, frequencies*c.gradients), take[float32](a, 4*c.tw*c.width), take[float32](a, c.width*untwisted)}
+		s := &c.slots[i]
+		s.values, s.gradients = take[float32](a, c.values(c.most)), take[float32](a, frequencies*c.gradients)
+		s.lines, s.rows = take[float32](a, 4*c.tw*c.width), take[float32](a, c.width*untwisted)
 	}
 	return c
 }
@@ -85,7 +89,7 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x,
 	parts := (channels + most - 1) / most
 	for b := range c.blocks {
 		l0, l1 := c.block(b)
-		c.transform(kernels.wino, x, g, c0, c1, l0, l1, slot.values)
+		c.transform(kernels.wino, x, g, c0, c1, l0, l1, slot.values, &slot.pieces)
 		for p := p0; p < p1; p++ {
 			c.transformGradient(kernels.wino, slot, g, p, l0, l1, dy)
 			for f := range frequencies {
@@ -124,6 +128,10 @@ func (c *winoWeights) transformGradient(k *winoKernels, slot *winoWeightSlot, g,
 		n, y := l/c.th, l%c.th*2
 		src := dy[(((n*c.groups+g)*c.out+p*c.width)*c.oh+y)*c.ow:]
 		for i := range 2 {
+			if c.ow%2 == 0 && y+1 < c.oh { // the second line follows the first
+				sideBySide(slot.lines, src, rows, c.width, c.oh*c.ow, 2*c.ow)
+				break
+			}
 			to := slot.lines[i*line:][:line]
 			if y+i == c.oh {
 				clear(to)

@@ -59,6 +59,7 @@ func main() {
 	wideLines()
 	convPack()
 	gatherWeights()
+	packNines()
 	planes()
 	winograd()
 	Generate()

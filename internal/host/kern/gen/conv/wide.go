@@ -194,3 +194,70 @@ func gatherWeights() {
 	VZEROUPPER()
 	RET()
 }
+
+// nineTaps loads 9 neighbours of each of 16 channels, whose places are in bytes from src, into the first 9 vectors. It
+// takes 20 vectors, and asks for what comes some steps of `+"`next`"+` bytes later.
+func nineTaps(src, places, next, ahead, t reg.GPPhysical) []reg.VecPhysical {
+	z := avx512.v
+	LEAQ(Mem{Base: src, Index: next, Scale: 8}, ahead)
+	lower, upper, last := z[12:16], z[16:20], z[8]
+	for r := range 16 {
+		MOVQ(Mem{Base: places, Disp: 8 * r}, t)
+		m := Mem{Base: src, Index: t, Scale: 1}
+		PREFETCHT0(Mem{Base: ahead, Index: t, Scale: 1})
+		if r < 4 {
+			VMOVUPS(m, lower[r].AsX())
+			VMOVUPS(m.Offset(16), upper[r].AsX())
+		} else {
+			VINSERTF32X4(Imm(uint64(r/4)), m, lower[r%4], lower[r%4])
+			VINSERTF32X4(Imm(uint64(r/4)), m.Offset(16), upper[r%4], upper[r%4])
+		}
+	}
+	for i, x := range [][]reg.VecPhysical{lower, upper} {
+		taps, a, b := z[4*i:4*i+4], z[9], z[10]
+		VUNPCKLPS(x[1], x[0], a)
+		VUNPCKHPS(x[1], x[0], x[0])
+		VUNPCKLPS(x[3], x[2], b)
+		VUNPCKHPS(x[3], x[2], x[2])
+		VUNPCKLPD(b, a, taps[0])
+		VUNPCKHPD(b, a, taps[1])
+		VUNPCKLPD(x[2], x[0], taps[2])
+		VUNPCKHPD(x[2], x[0], taps[3])
+	}
+	KXNORW(reg.K2, reg.K2, reg.K2)
+	KXNORW(reg.K3, reg.K3, reg.K3)
+	VPXORD(last, last, last)
+	VPXORD(z[9], z[9], z[9])
+	VMOVDQU64(Mem{Base: places}, z[10])
+	VMOVDQU64(Mem{Base: places, Disp: 64}, z[11])
+	VGATHERQPS(Mem{Base: src, Index: z[10], Scale: 1, Disp: 32}, reg.K2, last.AsY())
+	VGATHERQPS(Mem{Base: src, Index: z[11], Scale: 1, Disp: 32}, reg.K3, z[9].AsY())
+	VINSERTF32X8(Imm(1), z[9].AsY(), last, last)
+	return z[:9]
+}
+
+// packNines writes the kernel that brings 9 neighbours each of up to 16 channels side by side, n times. See nineTaps for
+// where they are.
+func packNines() {
+	avx512.kernel("packNines", "func(n int, src *float32, places *int64, next int, dst *float32, rows int)",
+		"packs n times 9 weights of each of up to 16 channels.")
+	n, src, next, places, dst, rows, t, ahead := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RAX, reg.R10
+	Load(Param("rows"), rows)
+	lanesMask(rows, t, reg.K1)
+	SHLQ(Imm(2), rows)
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("next"), next)
+	Load(Param("places"), places)
+	Load(Param("dst"), dst)
+	Label("weight")
+	for _, v := range nineTaps(src, places, next, ahead, t) {
+		VMOVUPS(v, reg.K1, Mem{Base: dst})
+		ADDQ(rows, dst)
+	}
+	ADDQ(next, src)
+	DECQ(n)
+	JNE(LabelRef("weight"))
+	VZEROUPPER()
+	RET()
+}

@@ -323,16 +323,13 @@ func winoPixels(src, fp, bias, t reg.GPPhysical) [2][2]reg.VecPhysical {
 }
 
 // winoWeights writes the transform of n weights of 9 taps, of some channels, to 16 values each, where the channels are side
-// by side. Channels are `lane` bytes apart, weights `next` and taps `tap`.
+// by side. See nineTaps for where they are.
 func winoWeights() {
-	avx512.kernel("winoWeights", "func(n int, src *float32, lane, next, tap int, dst *float32, rows, fp int)",
+	avx512.kernel("winoWeights", "func(n int, src *float32, places *int64, next int, dst *float32, rows, fp int)",
 		"transforms n weights of each of up to 16 channels.")
 	z := avx512.v
-	n, src, next, tap, dst, rows, fp, t := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RBX, reg.RAX
-	half, index := z[31], z[30]
-	Load(Param("lane"), t)
-	VPBROADCASTD(t.As32(), index)
-	VPMULLD(numbers, index, index)
+	n, src, next, places, dst, rows, fp, t, ahead := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RBX, reg.RAX, reg.R10
+	half := z[31]
 	Load(Param("rows"), rows)
 	lanesMask(rows, t, reg.K1)
 	SHLQ(Imm(2), rows)
@@ -341,18 +338,11 @@ func winoWeights() {
 	Load(Param("n"), n)
 	Load(Param("src"), src)
 	Load(Param("next"), next)
-	Load(Param("tap"), tap)
+	Load(Param("places"), places)
 	Load(Param("dst"), dst)
 	Load(Param("fp"), fp)
 	Label("weight")
-	g := z[:9]
-	MOVQ(src, t)
-	for i := range g {
-		KMOVW(reg.K1, reg.K2)
-		VPXORD(g[i], g[i], g[i])
-		VGATHERDPS(Mem{Base: t, Index: index, Scale: 1}, reg.K2, g[i])
-		ADDQ(tap, t)
-	}
+	g := nineTaps(src, places, next, ahead, t)
 	// expand makes of three values these, the half of the sum of all, that with the second negative, and the last.
 	expand := func(a, b, c reg.VecPhysical, plus, minus reg.VecPhysical) {
 		VADDPS(c, a, plus)
