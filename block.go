@@ -260,7 +260,7 @@ func (s *Scope) again(e *entry, b *backward) {
 		for _, e := range s.tape[mark:] {
 			e.drop()
 		}
-		s.tape = s.tape[:mark]
+		s.leave(s.tape[:mark])
 	}
 	s.replaying--
 }

@@ -144,7 +144,7 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 	if d.card != nil {
 		defer d.card.Enter()()
 	}
-	s := &Scope{ctx: ctx, dev: d, threads: d.useThreads(), params: map[*Param]*Tensor{}, cat: memory.Activations}
+	s := &Scope{ctx: ctx, dev: d, threads: d.useThreads(), cat: memory.Activations}
 	s.rescuer, s.sparing = s.rescue, s.forgetOne
 	if m.offload != nil {
 		s.traffic.ahead = m.offload.ahead
@@ -155,7 +155,8 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 		}
 	}
 	s.rand = m.rand
-	s.frame = &frame{mode: m}
+	s.borrow()
+	s.frame = &frame{mode: m, made: s.held}
 	returned := false
 	defer func() { // fn panicked or left its goroutine: that goes on, unchanged
 		if !returned {
@@ -175,6 +176,7 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 		}
 	}
 	s.close()
+	s.giveBack()
 	switch {
 	case first == nil:
 		return failed

@@ -115,7 +115,7 @@ func (c *Call) forward(in []*Tensor) *Tensor {
 	}
 	k.number = number
 	for _, v := range append([]save{y.save("result")}, c.made...) {
-		v.hold()
+		v.hold(c.s)
 		k.saved = append(k.saved, v)
 	}
 	c.first.kept = append(c.first.kept, k)
@@ -209,7 +209,7 @@ func (c *Call) kept(k *kept, in []*Tensor) *Tensor {
 	}
 	if c.record {
 		for _, v := range c.made {
-			v.hold()
+			v.hold(c.s)
 			c.e.saved = append(c.e.saved, v)
 		}
 	}

@@ -60,15 +60,15 @@ type save struct {
 }
 
 // hold takes shares in what v means, for v's owner.
-func (v *save) hold() {
+func (v *save) hold(s *Scope) {
 	if v.from == nil {
 		v.st.hold()
 	} else {
 		v.from.read(1)
 	}
-	v.needs = slices.Clone(v.needs)
+	v.needs = append(s.saves.room(len(v.needs)), v.needs...)
 	for i := range v.needs {
-		v.needs[i].hold()
+		v.needs[i].hold(s)
 	}
 }
 
@@ -86,6 +86,10 @@ func (v save) drop() {
 // Save declares that backward will read t. A name is used once.
 func (c *Call) Save(name string, t *Tensor) {
 	if t.st == nil {
+		return
+	}
+	if t.s != c.s {
+		c.s.fail(c.e.site, c.s.ready(t))
 		return
 	}
 	switch op := c.e.op; {
@@ -107,7 +111,7 @@ func (c *Call) Save(name string, t *Tensor) {
 		if r := t.remake; r != nil {
 			v.from, v.needs = r, r.saved
 		}
-		v.hold()
+		v.hold(c.s)
 	}
 }
 

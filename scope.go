@@ -3,6 +3,7 @@ package snug
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/snug-ml/snug/memory"
 )
@@ -16,20 +17,16 @@ type Scope struct {
 	threads   int // that a kernel may use
 	err       error
 	done      bool
-	frame     *frame // the innermost
-	spare     *frame // those that were popped, linked by up
-	tape      []*entry
+	frame     *frame          // the innermost
 	cat       memory.Category // of what operations allocate now
 	serial    uint64          // of storages
 	rand      *Rand
 	tick      uint64
 	draws     uint64
-	layers    []any              // entered and not left
-	params    map[*Param]*Tensor // those read, each once
-	order     []*Param           // the same, in order
-	last      *Param             // the last one read
-	leaves    []*slot            // of tracked tensors
-	began     []begun            // gradients this scope created or added to
+	layers    []any   // entered and not left
+	last      *Param  // the last one read
+	leaves    []*slot // of tracked tensors
+	began     []begun // gradients this scope created or added to
 	assigned  []assignment
 	casts     map[castKey]*Tensor  // of parameters, under autocast
 	ops       map[any]*Op          // see opOf
@@ -50,19 +47,60 @@ type Scope struct {
 	remade    []*entry // whose recipes' results are remembered
 	sparing   func() bool
 	torn      bool // a parameter was updated inside
-	launching *launch
 
-	sites     slab[site]
-	entries   slab[entry]
-	slots     slab[slot]
-	slotLists slab[*slot]
-	heldLists slab[*held]
-	shapes    slab[[]int]
-	saves     slab[save]
-	storages  slab[storage]
-	helds     slab[held]
-	tensors   slab[Tensor]
-	ints      slab[int]
+	kit
+	lent *kit // whose content that is
+
+	// A user's tensor refers to these; they are not used again.
+	sites    slab[site]
+	slots    slab[slot]
+	storages slab[storage]
+	helds    slab[held]
+	tensors  slab[Tensor]
+	ints     slab[int]
+}
+
+// kit is what a scope works with and nobody sees after it. The next scope has it again: so
+// operations leave little to Go's garbage collector.
+type kit struct {
+	tape      []*entry
+	entries   shelf[entry]
+	slotLists shelf[*slot]
+	heldLists shelf[*held]
+	shapes    shelf[[]int]
+	saves     shelf[save]
+	params    map[*Param]*Tensor // those read, each once
+	order     []*Param           // the same, in order
+	spare     *frame             // those that were popped, linked by up
+	held      []*held            // by the outermost
+	launching *launch
+}
+
+var kits = sync.Pool{New: func() any { return &kit{params: map[*Param]*Tensor{}} }}
+
+// borrow gives s a kit until it ends.
+func (s *Scope) borrow() {
+	s.lent = kits.Get().(*kit)
+	s.kit = *s.lent
+}
+
+// giveBack ends that. What s is asked for afterwards, in vain, comes from an empty kit.
+func (s *Scope) giveBack() {
+	k := &s.kit
+	k.entries.reset()
+	k.slotLists.reset()
+	k.heldLists.reset()
+	k.shapes.reset()
+	k.saves.reset()
+	clear(k.tape)
+	clear(k.params)
+	clear(k.order)
+	k.tape, k.order, k.held = k.tape[:0], k.order[:0], s.frame.made[:0]
+	if k.launching != nil {
+		*k.launching = launch{dense: k.launching.dense}
+	}
+	*s.lent, s.kit = *k, kit{}
+	kits.Put(s.lent)
 }
 
 // frame is one Block, operation or scope: what is made in it, and how.
@@ -215,7 +253,7 @@ func (s *Scope) close() {
 	if s.rand != nil {
 		s.rand.giveBack(s.err == nil)
 	}
-	s.tape, s.assigned, s.done = nil, nil, true
+	s.assigned, s.done = nil, true
 	if s.err == nil {
 		for _, fn := range s.onSuccess {
 			fn()

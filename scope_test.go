@@ -16,6 +16,49 @@ import (
 	"github.com/snug-ml/snug/nn"
 )
 
+// What scopes work with is used again: of one that has ended nothing reaches into the next.
+func TestEndedScope(t *testing.T) {
+	d := open(t)
+	var old, result *snug.Tensor
+	run := func(s *snug.Scope) error {
+		old = ramp(s, 3).Track()
+		result = old.GELU().Exp() // GELU's result is a recipe
+		return result.Sum().Backward()
+	}
+	if err := d.Train(bg, run); err != nil {
+		t.Fatal(err)
+	}
+	again := func(x ...*snug.Tensor) []*snug.Tensor { return []*snug.Tensor{x[0].GELU()} }
+	gradient := func(meanwhile func()) (v []float32) {
+		if err := d.Train(bg, func(s *snug.Scope) (err error) {
+			x := ramp(s, 5).Track()
+			y := x.GELU().Exp()
+			meanwhile()
+			if err = y.Sum().Backward(); err == nil {
+				v, err = snug.Download[float32](x.Grad())
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	want := gradient(func() {})
+	for _, x := range []*snug.Tensor{old, result} {
+		got := gradient(func() {
+			if err := x.ReLU().Mul(x).Sum().Backward(); x.Grad() != nil || err != nil {
+				t.Errorf("gradient %v, backward %v", x.Grad(), err)
+			}
+		})
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		fails(t, d, func(s *snug.Scope) error { // which reads the first alone
+			return snug.BlockN(again, []*snug.Tensor{ramp(s, 5).Track(), x}, snug.RecomputeHere())[0].Sum().Backward()
+		})(snug.ErrFreed)
+	}
+}
+
 func TestFirstFailureSticks(t *testing.T) {
 	d := open(t)
 	mine := errors.New("mine")

@@ -225,7 +225,13 @@ func (s *Scope) walk(mark int, b *backward) {
 		}
 	}
 	slices.Reverse(rest)
-	s.tape = append(s.tape[:mark], rest...)
+	s.leave(append(s.tape[:mark], rest...))
+}
+
+// leave has tape alone stay of s.tape.
+func (s *Scope) leave(tape []*entry) {
+	clear(s.tape[len(tape):])
+	s.tape = tape
 }
 
 // back runs one entry's backward and hands on what it returns.
