@@ -26,9 +26,10 @@ type Param struct {
 	dev        *Device
 	cat        memory.Category // of its value
 	frozen     bool
-	away       bool   // placed on the host
-	gradAway   bool   // whose gradients wait there
-	via        *stage // what a state's updates go through; nil: nothing
+	away       bool    // placed on the host
+	gradAway   bool    // whose gradients wait there
+	via        *stage  // what a state's updates go through; nil: nothing
+	taker      *string // the optimizer that updates it; nil: none
 	st, grad   *storage
 	due        float64 // what grad is still to be multiplied by; 0: nothing
 	incomplete bool    // a failed scope had begun to add to grad
@@ -169,7 +170,30 @@ func (p *Param) Close() error {
 	}
 	p.st.release()
 	p.st, p.dev = nil, nil
+	p.Leave(p.taker)
 	return nil
+}
+
+// Take says that the optimizer of that name, which the pointer stands for, updates p, until
+// it calls Leave. Meanwhile another one is refused: it would find no gradients where the first
+// has stepped. For package optim.
+func (p *Param) Take(optimizer *string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taker != nil {
+		return fmt.Errorf("%w by another optimizer, %s: Close that first", ErrInUse, *p.taker)
+	}
+	p.taker = optimizer
+	return nil
+}
+
+// Leave undoes Take.
+func (p *Param) Leave(optimizer *string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taker == optimizer {
+		p.taker = nil
+	}
 }
 
 // In is the value as a tensor of s, one for the whole scope.

@@ -198,12 +198,14 @@ func TestBackwardStepRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	for _, c := range []optim.WindowConfig{{ClipNorm: 1}, {Scaler: amp.NewScaler(amp.DefaultScaler())}} {
+		m := newScalar(t, d)
 		w := window(t, m, c)
 		err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := w.BackwardStep(m.loss(s, 1), 1); return err })
 		if err == nil || !strings.Contains(err.Error(), "all gradients at once") || m.W.HasGrad() {
 			t.Error(err)
 		}
 	}
+	m = newScalar(t, d)
 	w := window(t, m, optim.WindowConfig{})
 	if err := d.Train(t.Context(), func(s *snug.Scope) error { _, err := w.BackwardStep(m.loss(s, 1), 0); return err }); err != nil || get(t, m.W)[0] != 0 {
 		t.Error(err)

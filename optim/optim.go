@@ -35,6 +35,7 @@ type Group struct {
 
 // base is what optimizers share: one kernel over a parameter and its states.
 type base struct {
+	name     string
 	params   []*named
 	of       map[*snug.Param]*named
 	steps    int64
@@ -101,13 +102,14 @@ func (r *rule) check() error {
 }
 
 // newBase makes the state at once, all of it or none: what fits now fits at any step.
-// Frozen parameters and buffers are left out. The state of 16-bit parameters is float32
+// Frozen parameters and buffers are left out; one that another optimizer updates is refused,
+// until that is closed. The state of 16-bit parameters is float32
 // if the config says no less.
 func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	o := &base{of: map[*snug.Param]*named{}, factor: 1, args: r.args, rounding: r.rounding, scratch: map[*snug.Device]*snug.Param{}}
+	o := &base{name: r.name, of: map[*snug.Param]*named{}, factor: 1, args: r.args, rounding: r.rounding, scratch: map[*snug.Device]*snug.Param{}}
 	scratch := map[*snug.Device]int{}
 	for name, p := range ps {
 		if p.IsBuffer() || p.Frozen() || o.of[p] != nil {
@@ -117,7 +119,13 @@ func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 			o.Close()
 			return nil, fmt.Errorf("%s: %s is not on a device: call nn.Init first", r.name, name)
 		}
+		if err := p.Take(&o.name); err != nil {
+			o.Close()
+			return nil, fmt.Errorf("%s: %s: %w", r.name, name, err)
+		}
 		n := &named{name: name, p: p, lr: r.lr, decay: r.decay}
+		o.params = append(o.params, n)
+		o.of[p] = n
 		for _, g := range r.groups {
 			if g.Match(name, p) {
 				n.lr, n.decay = g.LR, g.WeightDecay
@@ -145,8 +153,6 @@ func newBase(ps iter.Seq2[string, *snug.Param], r rule) (*base, error) {
 		if r.scratch != nil {
 			scratch[p.Device()] = max(scratch[p.Device()], r.scratch(p))
 		}
-		o.params = append(o.params, n)
-		o.of[p] = n
 		all := func(yield func(string, *snug.Param) bool) {
 			for i, s := range n.states {
 				if !yield(name+"."+states[i].name, s) {
@@ -202,6 +208,9 @@ func (o *base) SetRate(factor float64) { o.factor = factor }
 func (o *base) Close() error {
 	var errs []error
 	o.closed = true
+	for _, n := range o.params {
+		n.p.Leave(&o.name)
+	}
 	for _, s := range o.State() {
 		errs = append(errs, s.Close())
 	}

@@ -478,3 +478,54 @@ func BenchmarkManySmall(b *testing.B) {
 		})
 	}
 }
+
+// A parameter has one optimizer at a time: another is refused and leaves nothing, until the
+// first is closed, or the parameter.
+func TestTwoOptimizersOfOneParameter(t *testing.T) {
+	d := open(t)
+	m := &struct{ A, B *snug.Param }{snug.NewParam(nil, 3), snug.NewParam(nil, 3)}
+	if err := nn.Init(t.Context(), d, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	first, err := optim.NewSGD(one("b", m.B), optim.SGDConfig{LR: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := d.Memory().Stats().Allocated
+	if _, err := optim.NewAdamW(nn.Params(m), optim.DefaultAdamW()); !errors.Is(err, snug.ErrInUse) || !strings.Contains(err.Error(), "adamw: b: in use by another optimizer, sgd") {
+		t.Error(err)
+	}
+	if n := d.Memory().Stats().Allocated; n != base {
+		t.Errorf("%d bytes leak", n-base)
+	}
+	beside, err := optim.NewAdamW(one("a", m.A), optim.DefaultAdamW())
+	if err != nil {
+		t.Fatal("of what the refused one had taken already:", err)
+	}
+	first.Close()
+	second, err := optim.NewSGD(one("b", m.B), optim.SGDConfig{LR: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Close() // again
+	if _, err := optim.NewSGD(one("b", m.B), optim.SGDConfig{LR: 1}); !errors.Is(err, snug.ErrInUse) {
+		t.Error(err)
+	}
+	if err := nn.Close(m); err != nil {
+		t.Fatal(err)
+	}
+	if err := nn.Init(t.Context(), d, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	third, err := optim.NewAdamW(nn.Params(m), optim.DefaultAdamW())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []optim.Optimizer{second, beside} { // of parameters as they were
+		o.Close()
+	}
+	if _, err := optim.NewSGD(nn.Params(m), optim.SGDConfig{LR: 1}); !errors.Is(err, snug.ErrInUse) {
+		t.Error(err)
+	}
+	third.Close()
+}
