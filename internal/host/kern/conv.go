@@ -136,7 +136,7 @@ func newWeightPass[T floating](cv Conv, threads int, once bool, a *arena) weight
 	if convWinograd[T](cv, BackwardWeights) {
 		return any(newWinoWeights(cv, threads, once, a)).(weightPass[T])
 	}
-	return newConvWeights[T](cv.pointwise(), threads, a)
+	return newConvWeights[T](cv.pointwise(), threads, once, a)
 }
 
 // ConvForward computes y = x ∗ w + bias; bias may be nil. Where x has 16 bits, w may be

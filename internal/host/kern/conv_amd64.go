@@ -15,7 +15,7 @@ var convLevels = [avx512bf16 + 1]any{
 		convDots9x8(&x[0], &dy[0], &off[0], &sums[0], &tiles[0].src, len(tiles))
 	}, []int{2: 6}, func(_, lines, cols int, x []float32, pitch int, off []int32, b, c []float32) {
 		weightsX8[len(off)](lines, cols, &x[0], pitch*4, &off[0], &b[0], &c[0])
-	}, nil, nil, nil, nil, nil},
+	}, nil, nil, nil, nil, nil, nil},
 	avx512: &convKernels[float32]{16, 14, func(rows int, w, src []float32, off []int32, dst []float32, ldc int, tiles []tile, add bool) {
 		if rows == 1 && len(off) == 9 {
 			convNinex16(&w[0], &src[0], &dst[0], &off[0], number(add), &tiles[0].src, len(tiles))
@@ -90,6 +90,15 @@ var convLevels = [avx512bf16 + 1]any{
 	}, func(n int, src []float32, lane, next int, dst []float32, rows int) {
 		p := places(rows, lane)
 		packNinesx16(n, &src[0], &p[0], next*4, &dst[0], rows)
+	}, func(n int, src []float32, width int, dst []float32, distance, channels int, add bool) {
+		if n >= 16 {
+			p := places(16, width)
+			untwistx16(n/16, &src[0], &p[0], &dst[0], distance*4, channels, 16, number(add))
+		}
+		if rest := n % 16; rest > 0 {
+			p := places(rest, width)
+			untwistx16(1, &src[(n-rest)*width], &p[0], &dst[n-rest], distance*4, channels, rest, number(add))
+		}
 	}, func(src []float32, off []int32, segments []segment, dst []float32, pitch int) {
 		convPackx16(len(off), &src[0], &off[0], &segments[0].src, len(segments), &dst[0], pitch*4)
 	}},

@@ -13847,6 +13847,355 @@ weight:
 	VZEROUPPER
 	RET
 
+// func untwistx16(n int, src *float32, places *int64, dst *float32, dp int, channels int, lanes int, acc int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·untwistx16(SB), NOSPLIT, $0-64
+	MOVQ  lanes+48(FP), AX
+	MOVQ  $-1, CX
+	BZHIQ AX, CX, CX
+	KMOVW CX, K1
+	MOVQ  n+0(FP), CX
+	MOVQ  src+8(FP), SI
+	MOVQ  places+16(FP), R9
+	MOVQ  dst+24(FP), DI
+	MOVQ  dp+32(FP), DX
+	MOVQ  channels+40(FP), R8
+	MOVQ  acc+56(FP), R12
+
+block:
+	MOVQ         R8, R10
+	MOVQ         DI, R11
+	MOVQ         (R9), AX
+	VMOVUPS      (SI)(AX*1), X0
+	MOVQ         8(R9), AX
+	VMOVUPS      (SI)(AX*1), X1
+	MOVQ         16(R9), AX
+	VMOVUPS      (SI)(AX*1), X2
+	MOVQ         24(R9), AX
+	VMOVUPS      (SI)(AX*1), X3
+	MOVQ         32(R9), AX
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z0, Z0
+	MOVQ         40(R9), AX
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z1, Z1
+	MOVQ         48(R9), AX
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z2, Z2
+	MOVQ         56(R9), AX
+	VINSERTF32X4 $0x01, (SI)(AX*1), Z3, Z3
+	MOVQ         64(R9), AX
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z0, Z0
+	MOVQ         72(R9), AX
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z1, Z1
+	MOVQ         80(R9), AX
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z2, Z2
+	MOVQ         88(R9), AX
+	VINSERTF32X4 $0x02, (SI)(AX*1), Z3, Z3
+	MOVQ         96(R9), AX
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z0, Z0
+	MOVQ         104(R9), AX
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z1, Z1
+	MOVQ         112(R9), AX
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z2, Z2
+	MOVQ         120(R9), AX
+	VINSERTF32X4 $0x03, (SI)(AX*1), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKLPS    Z3, Z2, Z17
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPD    Z17, Z16, Z8
+	VUNPCKHPD    Z17, Z16, Z9
+	VUNPCKLPD    Z2, Z0, Z10
+	VUNPCKHPD    Z2, Z0, Z11
+	TESTQ        R12, R12
+	JE           plain0
+	VMOVUPS.Z    (R11), K1, Z18
+	VADDPS       Z18, Z8, Z8
+
+plain0:
+	VMOVUPS   Z8, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain1
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z9, Z9
+
+plain1:
+	VMOVUPS   Z9, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain2
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z10, Z10
+
+plain2:
+	VMOVUPS   Z10, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain3
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z11, Z11
+
+plain3:
+	VMOVUPS      Z11, K1, (R11)
+	ADDQ         DX, R11
+	DECQ         R10
+	JE           next
+	MOVQ         (R9), AX
+	VMOVUPS      16(SI)(AX*1), X4
+	MOVQ         8(R9), AX
+	VMOVUPS      16(SI)(AX*1), X5
+	MOVQ         16(R9), AX
+	VMOVUPS      16(SI)(AX*1), X6
+	MOVQ         24(R9), AX
+	VMOVUPS      16(SI)(AX*1), X7
+	MOVQ         32(R9), AX
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z4, Z4
+	MOVQ         40(R9), AX
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z5, Z5
+	MOVQ         48(R9), AX
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z6, Z6
+	MOVQ         56(R9), AX
+	VINSERTF32X4 $0x01, 16(SI)(AX*1), Z7, Z7
+	MOVQ         64(R9), AX
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z4, Z4
+	MOVQ         72(R9), AX
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z5, Z5
+	MOVQ         80(R9), AX
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z6, Z6
+	MOVQ         88(R9), AX
+	VINSERTF32X4 $0x02, 16(SI)(AX*1), Z7, Z7
+	MOVQ         96(R9), AX
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z4, Z4
+	MOVQ         104(R9), AX
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z5, Z5
+	MOVQ         112(R9), AX
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z6, Z6
+	MOVQ         120(R9), AX
+	VINSERTF32X4 $0x03, 16(SI)(AX*1), Z7, Z7
+	VUNPCKLPS    Z5, Z4, Z16
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z17
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z17, Z16, Z12
+	VUNPCKHPD    Z17, Z16, Z13
+	VUNPCKLPD    Z6, Z4, Z14
+	VUNPCKHPD    Z6, Z4, Z15
+	TESTQ        R12, R12
+	JE           plain4
+	VMOVUPS.Z    (R11), K1, Z18
+	VADDPS       Z18, Z12, Z12
+
+plain4:
+	VMOVUPS   Z12, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain5
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z13, Z13
+
+plain5:
+	VMOVUPS   Z13, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain6
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z14, Z14
+
+plain6:
+	VMOVUPS   Z14, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain7
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z15, Z15
+
+plain7:
+	VMOVUPS      Z15, K1, (R11)
+	ADDQ         DX, R11
+	DECQ         R10
+	JE           next
+	MOVQ         (R9), AX
+	VMOVUPS      32(SI)(AX*1), X0
+	MOVQ         8(R9), AX
+	VMOVUPS      32(SI)(AX*1), X1
+	MOVQ         16(R9), AX
+	VMOVUPS      32(SI)(AX*1), X2
+	MOVQ         24(R9), AX
+	VMOVUPS      32(SI)(AX*1), X3
+	MOVQ         32(R9), AX
+	VINSERTF32X4 $0x01, 32(SI)(AX*1), Z0, Z0
+	MOVQ         40(R9), AX
+	VINSERTF32X4 $0x01, 32(SI)(AX*1), Z1, Z1
+	MOVQ         48(R9), AX
+	VINSERTF32X4 $0x01, 32(SI)(AX*1), Z2, Z2
+	MOVQ         56(R9), AX
+	VINSERTF32X4 $0x01, 32(SI)(AX*1), Z3, Z3
+	MOVQ         64(R9), AX
+	VINSERTF32X4 $0x02, 32(SI)(AX*1), Z0, Z0
+	MOVQ         72(R9), AX
+	VINSERTF32X4 $0x02, 32(SI)(AX*1), Z1, Z1
+	MOVQ         80(R9), AX
+	VINSERTF32X4 $0x02, 32(SI)(AX*1), Z2, Z2
+	MOVQ         88(R9), AX
+	VINSERTF32X4 $0x02, 32(SI)(AX*1), Z3, Z3
+	MOVQ         96(R9), AX
+	VINSERTF32X4 $0x03, 32(SI)(AX*1), Z0, Z0
+	MOVQ         104(R9), AX
+	VINSERTF32X4 $0x03, 32(SI)(AX*1), Z1, Z1
+	MOVQ         112(R9), AX
+	VINSERTF32X4 $0x03, 32(SI)(AX*1), Z2, Z2
+	MOVQ         120(R9), AX
+	VINSERTF32X4 $0x03, 32(SI)(AX*1), Z3, Z3
+	VUNPCKLPS    Z1, Z0, Z16
+	VUNPCKHPS    Z1, Z0, Z0
+	VUNPCKLPS    Z3, Z2, Z17
+	VUNPCKHPS    Z3, Z2, Z2
+	VUNPCKLPD    Z17, Z16, Z8
+	VUNPCKHPD    Z17, Z16, Z9
+	VUNPCKLPD    Z2, Z0, Z10
+	VUNPCKHPD    Z2, Z0, Z11
+	TESTQ        R12, R12
+	JE           plain8
+	VMOVUPS.Z    (R11), K1, Z18
+	VADDPS       Z18, Z8, Z8
+
+plain8:
+	VMOVUPS   Z8, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain9
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z9, Z9
+
+plain9:
+	VMOVUPS   Z9, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain10
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z10, Z10
+
+plain10:
+	VMOVUPS   Z10, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain11
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z11, Z11
+
+plain11:
+	VMOVUPS      Z11, K1, (R11)
+	ADDQ         DX, R11
+	DECQ         R10
+	JE           next
+	MOVQ         (R9), AX
+	VMOVUPS      48(SI)(AX*1), X4
+	MOVQ         8(R9), AX
+	VMOVUPS      48(SI)(AX*1), X5
+	MOVQ         16(R9), AX
+	VMOVUPS      48(SI)(AX*1), X6
+	MOVQ         24(R9), AX
+	VMOVUPS      48(SI)(AX*1), X7
+	MOVQ         32(R9), AX
+	VINSERTF32X4 $0x01, 48(SI)(AX*1), Z4, Z4
+	MOVQ         40(R9), AX
+	VINSERTF32X4 $0x01, 48(SI)(AX*1), Z5, Z5
+	MOVQ         48(R9), AX
+	VINSERTF32X4 $0x01, 48(SI)(AX*1), Z6, Z6
+	MOVQ         56(R9), AX
+	VINSERTF32X4 $0x01, 48(SI)(AX*1), Z7, Z7
+	MOVQ         64(R9), AX
+	VINSERTF32X4 $0x02, 48(SI)(AX*1), Z4, Z4
+	MOVQ         72(R9), AX
+	VINSERTF32X4 $0x02, 48(SI)(AX*1), Z5, Z5
+	MOVQ         80(R9), AX
+	VINSERTF32X4 $0x02, 48(SI)(AX*1), Z6, Z6
+	MOVQ         88(R9), AX
+	VINSERTF32X4 $0x02, 48(SI)(AX*1), Z7, Z7
+	MOVQ         96(R9), AX
+	VINSERTF32X4 $0x03, 48(SI)(AX*1), Z4, Z4
+	MOVQ         104(R9), AX
+	VINSERTF32X4 $0x03, 48(SI)(AX*1), Z5, Z5
+	MOVQ         112(R9), AX
+	VINSERTF32X4 $0x03, 48(SI)(AX*1), Z6, Z6
+	MOVQ         120(R9), AX
+	VINSERTF32X4 $0x03, 48(SI)(AX*1), Z7, Z7
+	VUNPCKLPS    Z5, Z4, Z16
+	VUNPCKHPS    Z5, Z4, Z4
+	VUNPCKLPS    Z7, Z6, Z17
+	VUNPCKHPS    Z7, Z6, Z6
+	VUNPCKLPD    Z17, Z16, Z12
+	VUNPCKHPD    Z17, Z16, Z13
+	VUNPCKLPD    Z6, Z4, Z14
+	VUNPCKHPD    Z6, Z4, Z15
+	TESTQ        R12, R12
+	JE           plain12
+	VMOVUPS.Z    (R11), K1, Z18
+	VADDPS       Z18, Z12, Z12
+
+plain12:
+	VMOVUPS   Z12, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain13
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z13, Z13
+
+plain13:
+	VMOVUPS   Z13, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain14
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z14, Z14
+
+plain14:
+	VMOVUPS   Z14, K1, (R11)
+	ADDQ      DX, R11
+	DECQ      R10
+	JE        next
+	TESTQ     R12, R12
+	JE        plain15
+	VMOVUPS.Z (R11), K1, Z18
+	VADDPS    Z18, Z15, Z15
+
+plain15:
+	VMOVUPS Z15, K1, (R11)
+	ADDQ    DX, R11
+	DECQ    R10
+	JE      next
+
+next:
+	MOVQ 8(R9), AX
+	SHLQ $0x04, AX
+	ADDQ AX, SI
+	ADDQ $0x40, DI
+	DECQ CX
+	JNE  block
+	VZEROUPPER
+	RET
+
 // func planeForwardx16(src *float32, first int, pitch int, rows int, columns uint64, w *float32, dst *float32, dp int, before int, after int, odd int, n int)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·planeForwardx16(SB), NOSPLIT, $0-96

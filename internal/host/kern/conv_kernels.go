@@ -8,11 +8,12 @@ type convKernels[T floating] struct {
 	dots    func(x, dy []T, off []int32, sums []T, tiles []tile)
 	taps    []int // of a tile of the weights' gradient, at most, by vectors of output channels; 0: no such tile
 	weights func(vectors, lines, cols int, x []T, pitch int, off []int32, b, c []T)
-	planes  *planeKernels                                                      // nil: none
-	wino    *winoKernels                                                       // nil: none
-	gather  func(n int, src []T, from []int32, lane int, dst []T, rows int)    // weights of some channels side by side; nil: none
-	nines   func(n int, src []T, lane, next int, dst []T, rows int)            // the same of n times 9 that are neighbours, `next` apart; nil: none
-	pack    func(src []T, off []int32, segments []segment, dst []T, pitch int) // nil: none
+	planes  *planeKernels                                                              // nil: none
+	wino    *winoKernels                                                               // nil: none
+	gather  func(n int, src []T, from []int32, lane int, dst []T, rows int)            // weights of some channels side by side; nil: none
+	nines   func(n int, src []T, lane, next int, dst []T, rows int)                    // the same of n times 9 that are neighbours, `next` apart; nil: none
+	untwist func(n int, src []T, width int, dst []T, distance, channels int, add bool) // of up to 16 channels; nil: none
+	pack    func(src []T, off []int32, segments []segment, dst []T, pitch int)         // nil: none
 }
 
 // convKernelsOf are those in use.
@@ -22,7 +23,7 @@ func convKernelsOf[T floating]() *convKernels[T] {
 			return k
 		}
 	}
-	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil, nil, nil, nil, nil}
+	return &convKernels[T]{goVector, 6, convTilesGo[T], convDotsGo[T], []int{2: 6}, weightTileGo[T], nil, nil, nil, nil, nil, nil}
 }
 
 // panels are those that so many output channels are cut in for the weights' gradient: as many vectors as its kernel takes,

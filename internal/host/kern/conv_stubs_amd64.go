@@ -389,6 +389,11 @@ func gatherWeightsx16(n int, src *float32, from *int32, lane int, dst *float32, 
 //go:noescape
 func packNinesx16(n int, src *float32, places *int64, next int, dst *float32, rows int)
 
+// untwistx16 makes lines of n times 16 values, or lanes, of each channel.
+//
+//go:noescape
+func untwistx16(n int, src *float32, places *int64, dst *float32, dp int, channels int, lanes int, acc int)
+
 // planeForwardx16 computes n columns of a plane.
 //
 //go:noescape

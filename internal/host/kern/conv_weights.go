@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	fewChannels = 2        // output channels of a group
-	pixelsBlock = 16 << 10 // gradients of output channels that the weight gradient's kernel takes at a time
+	fewChannels   = 2         // output channels of a group
+	pixelsBlock   = 16 << 10  // gradients of output channels that the weight gradient's kernel takes at a time
+	weightsValues = 128 << 10 // sums and what of images belongs to them, at a time: they stay in the second-level cache
+	weightsFew    = 288       // of a panel at a time, at least: gradients are brought side by side for each lot
 )
 
 // A convWeights computes the gradient of weights. A pixel's gradients of some vectors of channels are brought side by
@@ -24,7 +26,9 @@ type convWeights[T floating] struct {
 	taps, panels   int
 	vectors, width int     // of a panel of output channels
 	off            []int32 // for each weight of a channel's part
-	sums           []T     // for each group and panel of output channels: weights, width channels each
+	sums           []T     // if there are several runs, for each group and panel of output channels: weights, width channels each
+	some           int     // channels at a time
+	inner          bool    // each panel goes through all images, and needs no sums beside another's
 	slots          []weightSlot[T]
 	inParts        int       // that a group's channels are cut in
 	outParts       int       // that its panels are cut in
@@ -33,9 +37,12 @@ type convWeights[T floating] struct {
 	dots           *convDots // where output channels are few
 }
 
-type weightSlot[T floating] struct{ image, block, rows []T }
+// A weightSlot has a padded image, or all; gradients side by side; sums as in convWeights, of some channels; and rows of
+// weights that are added.
+type weightSlot[T floating] struct{ image, block, sums, rows []T }
 
-func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] {
+// newConvWeights is for one run or, if once is false, for several that add up.
+func newConvWeights[T floating](cv Conv, threads int, once bool, a *arena) *convWeights[T] {
 	swapped := cv.alone() && cv.G == 1 && cv.C < cv.O && cv.C > fewChannels
 	if swapped {
 		cv.C, cv.O = cv.O, cv.C
@@ -61,9 +68,27 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 		c.from.plane = c.from.image.size()
 		c.together = max(1, min(c.n, pixelsBlock/c.width/max(1, c.to.size())))
 	}
+	sums, images := 0, 1
+	if c.some = most; once && c.to.channels > fewChannels {
+		// values for each channel, the one way and the other
+		sums = c.width * c.taps
+		inner, outer := sums+c.n*c.from.plane, (c.panels+c.outParts-1)/c.outParts*sums+c.from.plane
+		if c.direct {
+			inner = sums
+		}
+		if c.inner = inner <= outer; c.inner {
+			images = c.n
+		} else {
+			sums, inner = outer-c.from.plane, outer
+		}
+		parts := max(1, min((most*inner+weightsValues-1)/weightsValues, most*c.taps/weightsFew))
+		c.some = (most + parts - 1) / parts
+		sums *= c.some
+	}
+	c.from.image.channels = c.some
 	c.cols = min(c.to.cols, pixelsBlock/c.width)
 	c.lines = min(c.to.lines, pixelsBlock/c.width/max(1, c.cols))
-	c.off = take[int32](a, most*c.taps)
+	c.off = take[int32](a, c.some*c.taps)
 	if a.buf != nil {
 		for k := range c.off {
 			c.off[k] = int32(c.from.meets(k/c.taps, k%c.taps/cv.KW, k%cv.KW))
@@ -71,18 +96,18 @@ func newConvWeights[T floating](cv Conv, threads int, a *arena) *convWeights[T] 
 	}
 	block := c.together * c.lines * c.cols * c.width
 	if c.to.channels <= fewChannels {
-		d := newConvDots[T](&c.from, c.to, most*c.taps, c.off, a)
+		d := newConvDots[T](&c.from, c.to, c.some*c.taps, c.off, a)
 		c.dots = &d
 		block = c.to.channels * d.lanes
-	} else {
+	} else if !once {
 		c.sums = take[T](a, c.groups*c.panels*c.width*c.channels*c.taps)
 	}
 	c.slots = make([]weightSlot[T], min(threads, c.tasks()))
 	for i := range c.slots {
 		s := &c.slots[i]
-		s.block, s.rows = take[T](a, block), take[T](a, c.width*untwisted)
+		s.block, s.sums, s.rows = take[T](a, block), take[T](a, sums), take[T](a, c.width*untwisted)
 		if !c.direct {
-			s.image = take[T](a, c.from.len())
+			s.image = take[T](a, images*c.from.len())
 		}
 	}
 	return c
@@ -122,75 +147,129 @@ func (c *convWeights[T]) run(x, dy, dw []T, first, last, add bool) {
 
 func (c *convWeights[T]) part(slot *weightSlot[T], i int, x, dy, dw []T, first, last, add bool) {
 	g, c0, c1, p0, p1 := c.task(i)
-	from, kernels := c.from, convKernelsOf[T]()
-	weights, most := (c1-c0)*c.taps, kernels.taps[c.vectors]
-	tiles := (weights + most - 1) / most
-	from.image.channels = c1 - c0
-	perChannel := from.h.in * from.w.in
-	for p := p0; p < p1 && first; p++ {
-		clear(c.panelSums(g, p, c0, c1))
-	}
-	for n := 0; n < c.n; n += c.together {
-		if c.to.len() == 0 {
-			break
+	for at := c0; at < c1; at += c.some {
+		end := min(at+c.some, c1)
+		if !c.inner {
+			c.somePanels(slot, g, at, end, p0, p1, x, dy, dw, first, last, add)
+			continue
 		}
-		images := min(c.together, c.n-n)
-		image := x[((n*c.groups+g)*c.channels+c0)*perChannel:]
-		if !c.direct {
-			pad(&from, slot.image, image)
-			image = slot.image
+		for n := 0; n < c.n && !c.direct; n++ {
+			c.pad(slot.image[n*c.from.len():], n, g, at, end, x)
 		}
 		for p := p0; p < p1; p++ {
-			rows := min(c.width, c.to.channels-p*c.width)
-			grad := dy[((n*c.groups+g)*c.to.channels+p*c.width)*c.to.lines*c.to.cols:]
-			sums := c.panelSums(g, p, c0, c1)
-			if c.together > 1 { // one is like a line
-				for i := range images {
-					sideBySide(slot.block[i*c.to.cols*c.width:], grad[i*c.groups*c.to.len():], rows, c.width, c.to.cols, c.to.cols)
-				}
-				for t := range tiles {
-					k0, k1 := t*weights/tiles, (t+1)*weights/tiles
-					kernels.weights(c.vectors, images, c.to.cols, image, c.groups*c.channels*perChannel, c.off[k0:k1], slot.block, sums[k0*c.width:k1*c.width])
-				}
-				continue
-			}
-			for l := 0; l < c.to.lines; l += c.lines {
-				lines := min(c.lines, c.to.lines-l)
-				for q := 0; q < c.to.cols; q += c.cols {
-					cols := min(c.cols, c.to.cols-q)
-					sideBySide(slot.block, grad[l*c.to.cols+q:], rows, c.width, c.to.lines*c.to.cols, lines*cols)
-					for t := range tiles {
-						k0, k1 := t*weights/tiles, (t+1)*weights/tiles
-						kernels.weights(c.vectors, lines, cols, image[l*from.w.size+q:], from.w.size, c.off[k0:k1], slot.block, sums[k0*c.width:k1*c.width])
-					}
-				}
-			}
-		}
-	}
-	for p := p0; p < p1 && last; p++ {
-		sums := c.panelSums(g, p, c0, c1)
-		o, row := g*c.to.channels+p*c.width, c.channels*c.taps
-		rows := min(c.width, c.to.channels-p*c.width)
-		switch {
-		case c.swapped:
-			for i := range weights {
-				d, s := dw[(c0+i)*c.to.channels+p*c.width:][:rows], sums[i*c.width:]
-				if add {
-					addTo(d, s)
+			sums := c.panelSums(slot, g, 0, at, end)
+			clear(sums)
+			for n := 0; n < c.n; n += c.together {
+				if c.direct {
+					c.addImages(slot, n, g, at, end, p, c.image(n, g, at, x), dy, sums)
 				} else {
-					copy(d, s)
+					c.addImages(slot, n, g, at, end, p, slot.image[n*c.from.len():], dy, sums)
 				}
 			}
-		case add:
-			untwistAdd(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights, slot.rows)
-		default:
-			untwist(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights)
+			c.write(slot, g, at, end, p, sums, dw, add)
 		}
 	}
 }
 
-func (c *convWeights[T]) panelSums(g, p, c0, c1 int) []T {
-	return c.sums[((g*c.panels+p)*c.channels+c0)*c.taps*c.width:][:(c1-c0)*c.taps*c.width]
+// somePanels goes through the images, each with all panels.
+func (c *convWeights[T]) somePanels(slot *weightSlot[T], g, c0, c1, p0, p1 int, x, dy, dw []T, first, last, add bool) {
+	sums := func(p int) []T { return c.panelSums(slot, g, p-p0, c0, c1) }
+	if c.sums != nil {
+		sums = func(p int) []T { return c.panelSums(slot, g, p, c0, c1) }
+	}
+	for p := p0; p < p1 && first; p++ {
+		clear(sums(p))
+	}
+	for n := 0; n < c.n; n += c.together {
+		image := slot.image
+		if c.direct {
+			image = c.image(n, g, c0, x)
+		} else {
+			c.pad(image, n, g, c0, c1, x)
+		}
+		for p := p0; p < p1; p++ {
+			c.addImages(slot, n, g, c0, c1, p, image, dy, sums(p))
+		}
+	}
+	for p := p0; p < p1 && last; p++ {
+		c.write(slot, g, c0, c1, p, sums(p), dw, add)
+	}
+}
+
+// image is the n-th, of a group, from a channel on.
+func (c *convWeights[T]) image(n, g, c0 int, x []T) []T {
+	return x[((n*c.groups+g)*c.channels+c0)*c.from.h.in*c.from.w.in:]
+}
+
+func (c *convWeights[T]) pad(dst []T, n, g, c0, c1 int, x []T) {
+	from := c.from
+	from.image.channels = c1 - c0
+	pad(&from, dst, c.image(n, g, c0, x))
+}
+
+// addImages adds those from the n-th on, as many as are taken together, to the sums of a panel.
+func (c *convWeights[T]) addImages(slot *weightSlot[T], n, g, c0, c1, p int, image, dy, sums []T) {
+	if c.to.len() == 0 {
+		return
+	}
+	kernels, pitch := convKernelsOf[T](), c.from.w.size
+	weights, most := (c1-c0)*c.taps, kernels.taps[c.vectors]
+	tiles := (weights + most - 1) / most
+	rows := min(c.width, c.to.channels-p*c.width)
+	grad := dy[((n*c.groups+g)*c.to.channels+p*c.width)*c.to.size():]
+	if c.together > 1 { // one is like a line
+		images := min(c.together, c.n-n)
+		for i := range images {
+			sideBySide(slot.block[i*c.to.cols*c.width:], grad[i*c.groups*c.to.len():], rows, c.width, c.to.cols, c.to.cols)
+		}
+		for t := range tiles {
+			k0, k1 := t*weights/tiles, (t+1)*weights/tiles
+			kernels.weights(c.vectors, images, c.to.cols, image, c.groups*c.channels*c.to.cols, c.off[k0:k1], slot.block, sums[k0*c.width:k1*c.width])
+		}
+		return
+	}
+	for l := 0; l < c.to.lines; l += c.lines {
+		lines := min(c.lines, c.to.lines-l)
+		for q := 0; q < c.to.cols; q += c.cols {
+			cols := min(c.cols, c.to.cols-q)
+			sideBySide(slot.block, grad[l*c.to.cols+q:], rows, c.width, c.to.size(), lines*cols)
+			for t := range tiles {
+				k0, k1 := t*weights/tiles, (t+1)*weights/tiles
+				kernels.weights(c.vectors, lines, cols, image[l*pitch+q:], pitch, c.off[k0:k1], slot.block, sums[k0*c.width:k1*c.width])
+			}
+		}
+	}
+}
+
+// write brings the sums of a panel to where they belong.
+func (c *convWeights[T]) write(slot *weightSlot[T], g, c0, c1, p int, sums, dw []T, add bool) {
+	weights := (c1 - c0) * c.taps
+	o, row := g*c.to.channels+p*c.width, c.channels*c.taps
+	rows := min(c.width, c.to.channels-p*c.width)
+	switch {
+	case c.swapped:
+		for i := range weights {
+			d, s := dw[(c0+i)*c.to.channels+p*c.width:][:rows], sums[i*c.width:]
+			if add {
+				addTo(d, s)
+			} else {
+				copy(d, s)
+			}
+		}
+	case add:
+		untwistAdd(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights, slot.rows)
+	default:
+		untwist(dw[o*row+c0*c.taps:], sums, rows, c.width, row, weights)
+	}
+}
+
+// panelSums are those of channels c0 to c1 and the p-th panel.
+func (c *convWeights[T]) panelSums(slot *weightSlot[T], g, p, c0, c1 int) []T {
+	n := (c1 - c0) * c.taps * c.width
+	if c.sums == nil {
+		return slot.sums[p*c.some*c.taps*c.width:][:n]
+	}
+	return c.sums[((g*c.panels+p)*c.channels+c0)*c.taps*c.width:][:n]
 }
 
 // sideBySide makes dst[pixel][row] of src[row][pixel], for width rows; those beyond the last are zero.
@@ -213,6 +292,12 @@ func sideBySide[T floating](dst, src []T, rows, width, distance, pixels int) {
 // untwist makes dst[row·distance + i] of src[i][row].
 func untwist[T floating](dst, src []T, rows, width, distance, n int) {
 	i := 0
+	if f := convKernelsOf[T]().untwist; f != nil {
+		for ; i < rows; i += 16 {
+			f(n, src[i:], width, dst[i*distance:], distance, min(16, rows-i), false)
+		}
+		return
+	}
 	for ; i+8 <= n; i += 8 {
 		done := transpose(rows, src[i*width:], width, 8, dst[i:], distance)
 		for r := done; r < rows; r++ {
@@ -232,6 +317,12 @@ const untwisted = 128 // weights of a row at a time, where they are added
 
 // untwistAdd adds to dst what untwist would make of it. rows has room for some of each row.
 func untwistAdd[T floating](dst, src []T, n, width, distance, weights int, rows []T) {
+	if f := convKernelsOf[T]().untwist; f != nil {
+		for i := 0; i < n; i += 16 {
+			f(weights, src[i:], width, dst[i*distance:], distance, min(16, n-i), true)
+		}
+		return
+	}
 	for i := 0; i < weights; i += untwisted {
 		m := min(untwisted, weights-i)
 		untwist(rows, src[i*width:], n, width, untwisted, m)

@@ -60,6 +60,7 @@ func main() {
 	convPack()
 	gatherWeights()
 	packNines()
+	untwist()
 	planes()
 	winograd()
 	Generate()

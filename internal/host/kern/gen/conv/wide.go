@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -213,17 +215,8 @@ func nineTaps(src, places, next, ahead, t reg.GPPhysical) []reg.VecPhysical {
 			VINSERTF32X4(Imm(uint64(r/4)), m.Offset(16), upper[r%4], upper[r%4])
 		}
 	}
-	for i, x := range [][]reg.VecPhysical{lower, upper} {
-		taps, a, b := z[4*i:4*i+4], z[9], z[10]
-		VUNPCKLPS(x[1], x[0], a)
-		VUNPCKHPS(x[1], x[0], x[0])
-		VUNPCKLPS(x[3], x[2], b)
-		VUNPCKHPS(x[3], x[2], x[2])
-		VUNPCKLPD(b, a, taps[0])
-		VUNPCKHPD(b, a, taps[1])
-		VUNPCKLPD(x[2], x[0], taps[2])
-		VUNPCKHPD(x[2], x[0], taps[3])
-	}
+	transposeFours(lower, z[0:4], z[9:11])
+	transposeFours(upper, z[4:8], z[9:11])
 	KXNORW(reg.K2, reg.K2, reg.K2)
 	KXNORW(reg.K3, reg.K3, reg.K3)
 	VPXORD(last, last, last)
@@ -258,6 +251,75 @@ func packNines() {
 	ADDQ(next, src)
 	DECQ(n)
 	JNE(LabelRef("weight"))
+	VZEROUPPER()
+	RET()
+}
+
+// transposeFours makes 4 vectors of 16 lanes of 4 that have, in each quarter, 4 neighbours of a lane.
+func transposeFours(x, to, t []reg.VecPhysical) {
+	VUNPCKLPS(x[1], x[0], t[0])
+	VUNPCKHPS(x[1], x[0], x[0])
+	VUNPCKLPS(x[3], x[2], t[1])
+	VUNPCKHPS(x[3], x[2], x[2])
+	VUNPCKLPD(t[1], t[0], to[0])
+	VUNPCKHPD(t[1], t[0], to[1])
+	VUNPCKLPD(x[2], x[0], to[2])
+	VUNPCKHPD(x[2], x[0], to[3])
+}
+
+// untwist writes the kernel that brings the values of up to 16 channels, which are side by side, to lines of their own,
+// dp bytes apart: 16 values of each at a time, or `+"`lanes`"+` of them. places are those of 16 values, in bytes from src. It adds
+// if acc is not 0.
+func untwist() {
+	avx512.kernel("untwist", "func(n int, src *float32, places *int64, dst *float32, dp, channels, lanes, acc int)",
+		"makes lines of n times 16 values, or lanes, of each channel.")
+	n, src, places, dst, dp, channels, t, left, d, acc := reg.RCX, reg.RSI, reg.R9, reg.RDI, reg.RDX, reg.R8, reg.RAX, reg.R10, reg.R11, reg.R12
+	z := avx512.v
+	Load(Param("lanes"), t)
+	lanesMask(t, n, reg.K1)
+	Load(Param("n"), n)
+	Load(Param("src"), src)
+	Load(Param("places"), places)
+	Load(Param("dst"), dst)
+	Load(Param("dp"), dp)
+	Load(Param("channels"), channels)
+	Load(Param("acc"), acc)
+	Label("block")
+	MOVQ(channels, left)
+	MOVQ(dst, d)
+	for q := range 4 {
+		x := z[4*(q%2):][:4]
+		for r := range 16 {
+			MOVQ(Mem{Base: places, Disp: 8 * r}, t)
+			m := Mem{Base: src, Index: t, Scale: 1, Disp: 16 * q}
+			if r < 4 {
+				VMOVUPS(m, x[r].AsX())
+			} else {
+				VINSERTF32X4(Imm(uint64(r/4)), m, x[r%4], x[r%4])
+			}
+		}
+		to := z[8+4*(q%2):][:4]
+		transposeFours(x, to, z[16:18])
+		for i, v := range to {
+			plain := fmt.Sprintf("plain%d", 4*q+i)
+			TESTQ(acc, acc)
+			JE(LabelRef(plain))
+			VMOVUPS_Z(Mem{Base: d}, reg.K1, z[18])
+			VADDPS(z[18], v, v)
+			Label(plain)
+			VMOVUPS(v, reg.K1, Mem{Base: d})
+			ADDQ(dp, d)
+			DECQ(left)
+			JE(LabelRef("next"))
+		}
+	}
+	Label("next")
+	MOVQ(Mem{Base: places, Disp: 8}, t)
+	SHLQ(Imm(4), t)
+	ADDQ(t, src)
+	ADDQ(Imm(64), dst)
+	DECQ(n)
+	JNE(LabelRef("block"))
 	VZEROUPPER()
 	RET()
 }
