@@ -54,7 +54,10 @@ func newProduct(a *driver.Args) product {
 }
 
 func (p *product) workspace(t driver.DType, threads int) int64 {
-	return (kern.GemmWorkspace(t, p.m, p.n, p.k, threads) + 63) &^ 63
+	if p.slots > 1 {
+		threads = 1
+	}
+	return (kern.GemmWorkspace(t, p.m, p.n, p.k, threads, false) + 63) &^ 63
 }
 
 // offsets are where each matrix of the batch begins.

@@ -9,7 +9,7 @@ func init() {
 	adds := func(t driver.DType, run func(*driver.Args)) {
 		driver.Register("matmul add", t, backend, driver.Kernel{Strided: true, Run: run, Workspace: func(a *driver.Args) int64 {
 			x, y := a.In[0].Shape, a.In[1].Shape
-			return kern.GemmWorkspace(t, x[0], y[1], x[1], a.Threads)
+			return kern.GemmWorkspace(t, x[0], y[1], x[1], a.Threads, true)
 		}})
 	}
 	adds(driver.Float32, matmulAdd[float32])

@@ -2,6 +2,7 @@ package kern
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/snug-ml/snug/internal/driver"
@@ -28,6 +29,8 @@ const (
 	gemmBlock = 3 << 16 // elements of a, packed at a time, in the second
 	gemmCols  = 1024    // packed at a time
 	gemmSlack = 8       // elements after a panel that packing it may write
+	gemmOwn   = 128     // rows, at least, of each thread where each has blocks of its own
+	gemmRows  = 1 << 16 // elements of a in one of these, at least
 	gemmGroup = 16      // panels each way that one goroutine takes at a time, at most
 	panelCols = 32      // of b, at most
 
@@ -48,26 +51,26 @@ func Gemm[T Elem](threads, m, n, k int, a, b, c Mat[T], acc bool, bias []T, work
 	}
 	switch any(a.Data).(type) {
 	case []float64:
-		g := newGemm[T, float64](m, n, k, newArena(work))
-		g.run(threads, a, b, c, acc, bias)
+		g := newGemm[T, float64](m, n, k, threads, acc, newArena(work))
+		g.run(a, b, c, acc, bias)
 	default:
-		g := newGemm[T, float32](m, n, k, newArena(work))
-		g.run(threads, a, b, c, acc, bias)
+		g := newGemm[T, float32](m, n, k, threads, acc, newArena(work))
+		g.run(a, b, c, acc, bias)
 	}
 }
 
 // GemmWorkspace is how many bytes of work Gemm needs, whatever the strides.
-func GemmWorkspace(t driver.DType, m, n, k, threads int) int64 {
+func GemmWorkspace(t driver.DType, m, n, k, threads int, acc bool) int64 {
 	var a arena
 	switch t {
 	case driver.Float32:
-		newGemm[float32, float32](m, n, k, &a)
+		newGemm[float32, float32](m, n, k, threads, acc, &a)
 	case driver.Float64:
-		newGemm[float64, float64](m, n, k, &a)
+		newGemm[float64, float64](m, n, k, threads, acc, &a)
 	case driver.BFloat16:
-		newGemm[driver.B16, float32](m, n, k, &a)
+		newGemm[driver.B16, float32](m, n, k, threads, acc, &a)
 	case driver.Float16:
-		newGemm[driver.F16, float32](m, n, k, &a)
+		newGemm[driver.F16, float32](m, n, k, threads, acc, &a)
 	default:
 		panic(fmt.Sprintf("kern: product of %v", t))
 	}
@@ -78,7 +81,9 @@ func GemmWorkspace(t driver.DType, m, n, k, threads int) int64 {
 type gemm[T Elem, F floating] struct {
 	m, n             int // the other way round if turned
 	k, fold          int // the depth in packed values, each of so many elements
+	threads          int
 	rows, cols, deep int // of a block
+	rooms            int // blocks that are worked on at a time, each with a part of these:
 	pa, pb           []F // packed panels of a block of either operand
 	sums             []F // a block of the result, where it can't be summed in place
 	turned           []F // the product of few columns, as one of few rows
@@ -98,7 +103,7 @@ func (*gemm[T, F]) half() bool {
 	return unsafe.Sizeof(t) != unsafe.Sizeof(f)
 }
 
-func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
+func newGemm[T Elem, F floating](m, n, k, threads int, acc bool, a *arena) gemm[T, F] {
 	g := gemm[T, F]{m: m, n: n, depth: k, fold: 1}
 	g.kern, g.packing = gemmKernelOf[T, F]()
 	if g.packing == packPairs {
@@ -113,15 +118,30 @@ func newGemm[T Elem, F floating](m, n, k int, a *arena) gemm[T, F] {
 		g.turned, g.turns = take[F](a, m*n), true
 		m, n = n, m
 	}
-	g.deep = evenly(g.k, gemmDepth, 4)
-	g.rows = evenly(m, gemmBlock/max(g.deep, 64), 1)
-	g.cols = evenly(n, gemmCols, panelCols)
-	if g.half() || !g.small() {
-		g.pa = take[F](a, g.rows*g.deep+(g.rows+3)/4*gemmSlack)
+	if g.threads = resolve(threads); m*n*k <= gemmAlone {
+		g.threads = 1
 	}
-	g.pb = take[F](a, g.cols*g.deep)
+	g.deep = evenly(g.k, gemmDepth, 4)
+	block, packed := gemmBlock, gemmCols
+	if g.rooms = 1; g.threads == 1 {
+		packed = panelCols // one panel after the other
+	} else if m >= g.threads*gemmOwn {
+		block, g.rooms, packed = max(gemmBlock/g.threads, gemmRows), g.threads, panelCols
+	}
+	g.rows = evenly((m+g.rooms-1)/g.rooms, block/max(g.deep, 64), 1)
+	g.cols = evenly(n, gemmCols, panelCols)
+	sums := g.half() && (g.kern.round == nil || acc || g.k == 0 || g.k > g.deep)
+	if packed == panelCols && !sums {
+		g.cols = evenly(n, n, panelCols)
+	}
+	if g.half() || !g.small() {
+		g.pa = take[F](a, g.rooms*((g.rows*g.deep+(g.rows+3)/4*gemmSlack+15)&^15))
+	}
+	g.pb = take[F](a, g.rooms*min(packed, g.cols)*g.deep)
+	if sums {
+		g.sums = take[F](a, g.rooms*g.rows*g.cols)
+	}
 	if g.half() {
-		g.sums = take[F](a, g.rows*g.cols)
 		g.bias = take[F](a, n)
 	}
 	return g
@@ -138,33 +158,52 @@ func evenly(n, most, unit int) int {
 	return ((n+parts-1)/parts + unit - 1) / unit * unit
 }
 
-func (g *gemm[T, F]) run(threads int, a, b, c Mat[T], acc bool, bias []T) {
+func (g *gemm[T, F]) run(a, b, c Mat[T], acc bool, bias []T) {
 	if g.turns {
-		g.turn(threads, a, b, same[F](c.Data), c.RS, acc, same[F](bias))
+		g.turn(a, b, same[F](c.Data), c.RS, acc, same[F](bias))
 		return
 	}
-	g.multiply(threads, a, b, c, acc, bias)
+	g.multiply(a, b, c, acc, bias)
 }
 
-func (g *gemm[T, F]) multiply(threads int, a, b, c Mat[T], acc bool, bias []T) {
+func (g *gemm[T, F]) multiply(a, b, c Mat[T], acc bool, bias []T) {
 	g.a, g.b, g.c = a, b, c
-	if threads = resolve(threads); g.m*g.n*g.depth <= gemmAlone {
-		threads = 1
-	}
 	if bias != nil && g.half() {
 		widen(g.bias, bias)
 	} else {
 		g.bias = same[F](bias)
 	}
-	if g.gemv(threads, acc, bias != nil) {
+	if g.gemv(acc, bias != nil) {
+		return
+	}
+	if g.rooms > 1 {
+		shared := *g // what goroutines share is on the heap; small products don't come here
+		shared.blocks(acc, bias != nil)
 		return
 	}
 	for i := 0; i < g.m; i += g.rows {
 		for j := 0; j < g.n; j += g.cols {
-			g.block(threads, i, j, acc, bias != nil)
+			g.block(g.threads, i, j, acc, bias != nil)
 		}
 	}
 }
+
+// blocks are worked on by a thread each, so that none waits for another but at the end.
+func (g *gemm[T, F]) blocks(acc, bias bool) {
+	var next atomic.Int64
+	par.For(g.rooms, g.rooms, func(room int) {
+		own := *g
+		own.pa, own.pb, own.sums = part(g.pa, room, g.rooms), part(g.pb, room, g.rooms), part(g.sums, room, g.rooms)
+		for i := (int(next.Add(1)) - 1) * g.rows; i < g.m; i = (int(next.Add(1)) - 1) * g.rows {
+			for j := 0; j < g.n; j += g.cols {
+				own.block(1, i, j, acc, bias)
+			}
+		}
+	})
+}
+
+// part is the i-th of n equal parts of x.
+func part[F any](x []F, i, n int) []F { return x[i*len(x)/n : (i+1)*len(x)/n] }
 
 // same is x itself where T is F, else nil.
 func same[F, T any](x []T) []F {
@@ -175,7 +214,8 @@ func same[F, T any](x []T) []F {
 // A gemmStep adds the product of some of the depth to a block of the result.
 type gemmStep[T Elem, F floating] struct {
 	gemm[T, F]
-	i, j, p          int // where it begins
+	alone            bool // no other thread has a part of the block
+	i, j, p          int  // where it begins
 	rows, cols, deep int
 	rowPanels        int
 	colPanels        int
@@ -189,7 +229,7 @@ type gemmStep[T Elem, F floating] struct {
 }
 
 func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
-	s := gemmStep[T, F]{gemm: *g, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
+	s := gemmStep[T, F]{gemm: *g, alone: threads == 1, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
 	s.c, s.ldc = g.sums, s.cols
 	if !g.half() {
 		s.c, s.ldc = same[F](g.c.Data[i*g.c.RS+j:]), g.c.RS
@@ -359,7 +399,10 @@ func (s *gemmStep[T, F]) task(t int) {
 		case s.rowGroup < s.rowPanels:
 			b, bs = s.packedCols(col), s.kern.cols
 		default: // nobody else needs this panel: it is packed here, in the cache, over the one before
-			b, bs = s.packedCols(col0), s.kern.cols
+			b, bs = s.pb, s.kern.cols
+			if !s.alone {
+				b = s.packedCols(col0)
+			}
 			s.packCols(col, b)
 		}
 		for row := row0; row < row1; row++ {

@@ -122,7 +122,7 @@ func (g gemmCase[T]) dtype() driver.DType {
 func (g gemmCase[T]) run(t testing.TB, threads int) Mat[T] {
 	t.Helper()
 	c := Mat[T]{append([]T(nil), g.c.Data...), g.c.RS, 1}
-	work := make([]byte, GemmWorkspace(g.dtype(), g.m, g.n, g.k, threads))
+	work := make([]byte, GemmWorkspace(g.dtype(), g.m, g.n, g.k, threads, g.acc))
 	for i := range work {
 		work[i] = 0xff
 	}
@@ -216,7 +216,7 @@ func testGemm[T Elem](t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	for _, s := range [][3]int{{70, 65, 67}, {61, 200, 130}, {64, 64, 64}, {3, 70, 900}, {100, 49, 500}, {1, 130, 1000}, {800, 17, 20}, {20, 1100, 30}, {300, 1, 500}, {3, 430, 70}, {500, 4, 600}} {
+	for _, s := range [][3]int{{70, 65, 67}, {61, 200, 130}, {64, 64, 64}, {3, 70, 900}, {100, 49, 500}, {1, 130, 1000}, {800, 17, 20}, {20, 1100, 30}, {300, 1, 500}, {3, 430, 70}, {500, 4, 600}, {300, 40, 1100}} {
 		for _, l := range [][2]layout{{byRow, byRow}, {byRow, byCol}, {byCol, byRow}, {scattered, scattered}} {
 			try(s[0], s[1], s[2], l[0], l[1])
 		}
@@ -308,7 +308,7 @@ func benchGemm[T Elem](b *testing.B, threads, m, n, k int, how string) {
 		return x
 	}
 	g := gemmCase[T]{a: mat(m, k, how[0]), b: mat(k, n, how[1]), c: mat(m, n, 'n')}
-	work := make([]byte, GemmWorkspace(g.dtype(), m, n, k, threads))
+	work := make([]byte, GemmWorkspace(g.dtype(), m, n, k, threads, false))
 	b.ReportAllocs()
 	for b.Loop() {
 		Gemm(threads, m, n, k, g.a, g.b, g.c, false, nil, work)

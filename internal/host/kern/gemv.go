@@ -11,7 +11,7 @@ const (
 )
 
 // gemv reports whether it has computed the product: of rows up to gemvRows, by a b that is stored by rows or by columns.
-func (g *gemm[T, F]) gemv(threads int, acc, bias bool) bool {
+func (g *gemm[T, F]) gemv(acc, bias bool) bool {
 	if level < avx512 || g.m > gemvRows || g.half() || g.k == 0 || g.b.CS != 1 && (g.b.RS != 1 || g.packing != packF32) {
 		return false
 	}
@@ -20,14 +20,14 @@ func (g *gemm[T, F]) gemv(threads int, acc, bias bool) bool {
 	s.addend(acc, bias)
 	s.a, s.b = same[F](g.a.Data), same[F](g.b.Data)
 	chunks := (g.n + gemvChunk - 1) / gemvChunk
-	if threads == 1 || g.n*g.k <= gemvAlone {
+	if g.threads == 1 || g.n*g.k <= gemvAlone {
 		for t := range chunks {
 			s.chunk(t)
 		}
 		return true
 	}
 	shared := s
-	par.For(threads, chunks, shared.chunk)
+	par.For(g.threads, chunks, shared.chunk)
 	return true
 }
 
@@ -52,9 +52,9 @@ func (s *gemmStep[T, F]) chunk(t int) {
 }
 
 // turn computes a product of few columns as one of few rows, which it then turns.
-func (g *gemm[T, F]) turn(threads int, a, b Mat[T], c []F, ldc int, acc bool, bias []F) {
+func (g *gemm[T, F]) turn(a, b Mat[T], c []F, ldc int, acc bool, bias []F) {
 	out := any(g.turned).([]T)
-	g.multiply(threads, Mat[T]{b.Data, b.CS, b.RS}, Mat[T]{a.Data, a.CS, a.RS}, Mat[T]{out, g.n, 1}, false, nil)
+	g.multiply(Mat[T]{b.Data, b.CS, b.RS}, Mat[T]{a.Data, a.CS, a.RS}, Mat[T]{out, g.n, 1}, false, nil)
 	for i := range g.n {
 		for j := range g.m {
 			v := g.turned[j*g.n+i]
