@@ -159,7 +159,11 @@ func batchNorm[T float32 | float64](a *driver.Args) {
 	}
 	plain := len(a.In) == 5
 	o.planar = planar{n, c, inner, o.x.direct != nil && o.y.direct != nil && (plain || o.add.direct != nil)}
-	par.Range(a.Threads, n*c, channelGrain(inner), func(lo, hi int) {
+	length := channelGrain(inner)
+	if n*c*inner >= large { // as elementwise operations
+		length = (kern.Past + inner - 1) / inner
+	}
+	par.Range(a.Threads, n*c, length, func(lo, hi int) {
 		b := takeBuffers[T]()
 		defer b.give()
 		o.pieces(lo, hi, func(from, to, ch, planes int) {

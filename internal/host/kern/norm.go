@@ -38,6 +38,16 @@ func vector[T float32 | float64](s []T, c []Channel[T]) (n int, ok bool) {
 	return n, n > 0 && len(c) > 0 && level >= avx2 && unsafe.Sizeof(T(0)) == 4
 }
 
+// toPlanes is what a kernel is told of the length of planes: it is negative where their stores go past the caches, as
+// those of long rows do.
+func toPlanes[T float32 | float64](n int, dst, x, y []T) int {
+	d := single(dst)
+	if len(dst) >= Past && n%16 == 0 && uintptr(unsafe.Pointer(d))%64 == 0 && d != single(x) && d != single(y) {
+		n = -n
+	}
+	return n
+}
+
 func single[T float32 | float64](s []T) *float32 {
 	return (*float32)(unsafe.Pointer(unsafe.SliceData(s)))
 }
@@ -52,7 +62,7 @@ func NormPlanes[T float32 | float64](dst, x []T, c []Channel[T]) {
 	x = x[:len(dst)]
 	n, vec := vector(dst, c)
 	if vec {
-		normVec(len(c), n, single(dst), single(x), numbers(c))
+		normVec(len(c), toPlanes(n, dst, x, x), single(dst), single(x), numbers(c))
 		return
 	}
 	for i := range c {
@@ -69,7 +79,7 @@ func NormAddPlanes[T float32 | float64](dst, x, y []T, c []Channel[T]) {
 	x, y = x[:len(dst)], y[:len(dst)]
 	n, vec := vector(dst, c)
 	if vec {
-		normAddVec(len(c), n, single(dst), single(x), single(y), numbers(c))
+		normAddVec(len(c), toPlanes(n, dst, x, y), single(dst), single(x), single(y), numbers(c))
 		return
 	}
 	for i := range c {

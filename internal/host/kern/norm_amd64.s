@@ -5,16 +5,18 @@
 #include "textflag.h"
 
 // func normVec(planes int, n int, dst *float32, x *float32, channels *float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·normVec(SB), NOSPLIT, $0-40
-	MOVQ planes+0(FP), R11
-	MOVQ n+8(FP), R12
-	MOVQ dst+16(FP), SI
-	MOVQ x+24(FP), DI
-	MOVQ channels+32(FP), DX
-	XORQ AX, AX
-	CMPQ ·level+0(SB), $0x02
-	JGE  wide
+	MOVQ  planes+0(FP), R11
+	MOVQ  n+8(FP), R12
+	MOVQ  dst+16(FP), SI
+	MOVQ  x+24(FP), DI
+	MOVQ  channels+32(FP), DX
+	XORQ  AX, AX
+	TESTQ R12, R12
+	JLT   past
+	CMPQ  ·level+0(SB), $0x02
+	JGE   wide
 
 plane:
 	MOVQ         R12, CX
@@ -140,6 +142,137 @@ wide_next:
 	VZEROUPPER
 	RET
 
+past:
+	NEGQ R12
+	CMPQ ·level+0(SB), $0x02
+	JGE  past_wide
+
+past_plane:
+	MOVQ         R12, CX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	VBROADCASTSS 16(DX), Y12
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VSUBPS   Y8, Y0, Y0
+	VMULPS   Y9, Y0, Y0
+	VADDPS   Y10, Y0, Y0
+	VMAXPS   Y0, Y11, Y0
+	VMINPS   Y0, Y12, Y0
+	VMOVNTPS Y0, (SI)(AX*4)
+	VMOVUPS  32(DI)(AX*4), Y0
+	VSUBPS   Y8, Y0, Y0
+	VMULPS   Y9, Y0, Y0
+	VADDPS   Y10, Y0, Y0
+	VMAXPS   Y0, Y11, Y0
+	VMINPS   Y0, Y12, Y0
+	VMOVNTPS Y0, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_next
+	LEAQ       normTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	SHRQ       $0x02, CX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VSUBPS     Y8, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VMAXPS     Y0, Y11, Y0
+	VMINPS     Y0, Y12, Y0
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y0, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y0
+	VMASKMOVPS 32(DI)(AX*4), Y0, Y0
+	VSUBPS     Y8, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VMAXPS     Y0, Y11, Y0
+	VMINPS     Y0, Y12, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y0, Y1, 32(SI)(AX*4)
+	ADDQ       CX, AX
+
+past_next:
+	ADDQ $0x1c, DX
+	DECQ R11
+	JNE  past_plane
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+past_wide_plane:
+	MOVQ         R12, CX
+	VBROADCASTSS (DX), Z8
+	VBROADCASTSS 4(DX), Z9
+	VBROADCASTSS 8(DX), Z10
+	VBROADCASTSS 12(DX), Z11
+	VBROADCASTSS 16(DX), Z12
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	VMOVUPS  (DI)(AX*4), Z0
+	VSUBPS   Z8, Z0, Z0
+	VMULPS   Z9, Z0, Z0
+	VADDPS   Z10, Z0, Z0
+	VMAXPS   Z0, Z11, Z0
+	VMINPS   Z0, Z12, Z0
+	VMOVNTPS Z0, (SI)(AX*4)
+	VMOVUPS  64(DI)(AX*4), Z0
+	VSUBPS   Z8, Z0, Z0
+	VMULPS   Z9, Z0, Z0
+	VADDPS   Z10, Z0, Z0
+	VMAXPS   Z0, Z11, Z0
+	VMINPS   Z0, Z12, Z0
+	VMOVNTPS Z0, 64(SI)(AX*4)
+	ADDQ     $0x20, AX
+	SUBQ     $0x20, CX
+	JGE      past_wide_loop
+
+past_wide_rest:
+	ADDQ      $0x20, CX
+	JE        past_wide_next
+	MOVL      $-1, BX
+	BZHIL     CX, BX, BX
+	KMOVW     BX, K4
+	SHRL      $0x10, BX
+	KMOVW     BX, K5
+	VMOVUPS.Z (DI)(AX*4), K4, Z0
+	VSUBPS    Z8, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VADDPS    Z10, Z0, Z0
+	VMAXPS    Z0, Z11, Z0
+	VMINPS    Z0, Z12, Z0
+	VMOVUPS   Z0, K4, (SI)(AX*4)
+	VMOVUPS.Z 64(DI)(AX*4), K5, Z0
+	VSUBPS    Z8, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VADDPS    Z10, Z0, Z0
+	VMAXPS    Z0, Z11, Z0
+	VMINPS    Z0, Z12, Z0
+	VMOVUPS   Z0, K5, 64(SI)(AX*4)
+	ADDQ      CX, AX
+
+past_wide_next:
+	ADDQ $0x1c, DX
+	DECQ R11
+	JNE  past_wide_plane
+	SFENCE
+	VZEROUPPER
+	RET
+
 DATA normTail<>+0(SB)/4, $-1
 DATA normTail<>+4(SB)/4, $-1
 DATA normTail<>+8(SB)/4, $-1
@@ -175,17 +308,19 @@ DATA normTail<>+124(SB)/4, $+0
 GLOBL normTail<>(SB), RODATA|NOPTR, $128
 
 // func normAddVec(planes int, n int, dst *float32, x *float32, y *float32, channels *float32)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·normAddVec(SB), NOSPLIT, $0-48
-	MOVQ planes+0(FP), R11
-	MOVQ n+8(FP), R12
-	MOVQ dst+16(FP), SI
-	MOVQ x+24(FP), DI
-	MOVQ y+32(FP), R8
-	MOVQ channels+40(FP), DX
-	XORQ AX, AX
-	CMPQ ·level+0(SB), $0x02
-	JGE  wide
+	MOVQ  planes+0(FP), R11
+	MOVQ  n+8(FP), R12
+	MOVQ  dst+16(FP), SI
+	MOVQ  x+24(FP), DI
+	MOVQ  y+32(FP), R8
+	MOVQ  channels+40(FP), DX
+	XORQ  AX, AX
+	TESTQ R12, R12
+	JLT   past
+	CMPQ  ·level+0(SB), $0x02
+	JGE   wide
 
 plane:
 	MOVQ         R12, CX
@@ -326,6 +461,155 @@ wide_next:
 	ADDQ $0x1c, DX
 	DECQ R11
 	JNE  wide_plane
+	VZEROUPPER
+	RET
+
+past:
+	NEGQ R12
+	CMPQ ·level+0(SB), $0x02
+	JGE  past_wide
+
+past_plane:
+	MOVQ         R12, CX
+	VBROADCASTSS (DX), Y8
+	VBROADCASTSS 4(DX), Y9
+	VBROADCASTSS 8(DX), Y10
+	VBROADCASTSS 12(DX), Y11
+	VBROADCASTSS 16(DX), Y12
+	SUBQ         $0x10, CX
+	JL           past_rest
+
+past_loop:
+	VMOVUPS  (DI)(AX*4), Y0
+	VSUBPS   Y8, Y0, Y0
+	VMULPS   Y9, Y0, Y0
+	VADDPS   Y10, Y0, Y0
+	VMOVUPS  (R8)(AX*4), Y1
+	VADDPS   Y1, Y0, Y0
+	VMAXPS   Y0, Y11, Y0
+	VMINPS   Y0, Y12, Y0
+	VMOVNTPS Y0, (SI)(AX*4)
+	VMOVUPS  32(DI)(AX*4), Y0
+	VSUBPS   Y8, Y0, Y0
+	VMULPS   Y9, Y0, Y0
+	VADDPS   Y10, Y0, Y0
+	VMOVUPS  32(R8)(AX*4), Y1
+	VADDPS   Y1, Y0, Y0
+	VMAXPS   Y0, Y11, Y0
+	VMINPS   Y0, Y12, Y0
+	VMOVNTPS Y0, 32(SI)(AX*4)
+	ADDQ     $0x10, AX
+	SUBQ     $0x10, CX
+	JGE      past_loop
+
+past_rest:
+	ADDQ       $0x10, CX
+	JE         past_next
+	LEAQ       normTail<>+64(SB), BX
+	SHLQ       $0x02, CX
+	SUBQ       CX, BX
+	SHRQ       $0x02, CX
+	VMOVUPS    (BX), Y0
+	VMASKMOVPS (DI)(AX*4), Y0, Y0
+	VSUBPS     Y8, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS (R8)(AX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMAXPS     Y0, Y11, Y0
+	VMINPS     Y0, Y12, Y0
+	VMOVUPS    (BX), Y1
+	VMASKMOVPS Y0, Y1, (SI)(AX*4)
+	VMOVUPS    32(BX), Y0
+	VMASKMOVPS 32(DI)(AX*4), Y0, Y0
+	VSUBPS     Y8, Y0, Y0
+	VMULPS     Y9, Y0, Y0
+	VADDPS     Y10, Y0, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS 32(R8)(AX*4), Y1, Y1
+	VADDPS     Y1, Y0, Y0
+	VMAXPS     Y0, Y11, Y0
+	VMINPS     Y0, Y12, Y0
+	VMOVUPS    32(BX), Y1
+	VMASKMOVPS Y0, Y1, 32(SI)(AX*4)
+	ADDQ       CX, AX
+
+past_next:
+	ADDQ $0x1c, DX
+	DECQ R11
+	JNE  past_plane
+	SFENCE
+	VZEROUPPER
+	RET
+
+past_wide:
+past_wide_plane:
+	MOVQ         R12, CX
+	VBROADCASTSS (DX), Z8
+	VBROADCASTSS 4(DX), Z9
+	VBROADCASTSS 8(DX), Z10
+	VBROADCASTSS 12(DX), Z11
+	VBROADCASTSS 16(DX), Z12
+	SUBQ         $0x20, CX
+	JL           past_wide_rest
+
+past_wide_loop:
+	VMOVUPS  (DI)(AX*4), Z0
+	VSUBPS   Z8, Z0, Z0
+	VMULPS   Z9, Z0, Z0
+	VADDPS   Z10, Z0, Z0
+	VMOVUPS  (R8)(AX*4), Z1
+	VADDPS   Z1, Z0, Z0
+	VMAXPS   Z0, Z11, Z0
+	VMINPS   Z0, Z12, Z0
+	VMOVNTPS Z0, (SI)(AX*4)
+	VMOVUPS  64(DI)(AX*4), Z0
+	VSUBPS   Z8, Z0, Z0
+	VMULPS   Z9, Z0, Z0
+	VADDPS   Z10, Z0, Z0
+	VMOVUPS  64(R8)(AX*4), Z1
+	VADDPS   Z1, Z0, Z0
+	VMAXPS   Z0, Z11, Z0
+	VMINPS   Z0, Z12, Z0
+	VMOVNTPS Z0, 64(SI)(AX*4)
+	ADDQ     $0x20, AX
+	SUBQ     $0x20, CX
+	JGE      past_wide_loop
+
+past_wide_rest:
+	ADDQ      $0x20, CX
+	JE        past_wide_next
+	MOVL      $-1, BX
+	BZHIL     CX, BX, BX
+	KMOVW     BX, K4
+	SHRL      $0x10, BX
+	KMOVW     BX, K5
+	VMOVUPS.Z (DI)(AX*4), K4, Z0
+	VSUBPS    Z8, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VADDPS    Z10, Z0, Z0
+	VMOVUPS.Z (R8)(AX*4), K4, Z1
+	VADDPS    Z1, Z0, Z0
+	VMAXPS    Z0, Z11, Z0
+	VMINPS    Z0, Z12, Z0
+	VMOVUPS   Z0, K4, (SI)(AX*4)
+	VMOVUPS.Z 64(DI)(AX*4), K5, Z0
+	VSUBPS    Z8, Z0, Z0
+	VMULPS    Z9, Z0, Z0
+	VADDPS    Z10, Z0, Z0
+	VMOVUPS.Z 64(R8)(AX*4), K5, Z1
+	VADDPS    Z1, Z0, Z0
+	VMAXPS    Z0, Z11, Z0
+	VMINPS    Z0, Z12, Z0
+	VMOVUPS   Z0, K5, 64(SI)(AX*4)
+	ADDQ      CX, AX
+
+past_wide_next:
+	ADDQ $0x1c, DX
+	DECQ R11
+	JNE  past_wide_plane
+	SFENCE
 	VZEROUPPER
 	RET
 

@@ -3,7 +3,9 @@ package kern
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"unsafe"
 )
 
 // Planes against their formulas in float64, at lengths about a vector's, and no further.
@@ -110,4 +112,30 @@ func testPlanes[T float32 | float64](t *testing.T, tol float64) {
 			added("sum's products", func() { run(dst[:planes*n]) }, grad)
 		}
 	}
+}
+
+// What goes past the caches is what one plane at a time, too short for that, gives, and no further.
+func TestPlanesPast(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	const n = Past/2 + 16
+	x, y := randoms[float32](r, 2*n), randoms[float32](r, 2*n)
+	c := []Channel[float32]{{Mean: 0.3, Scale: 2, Shift: 0.1, Low: -1, High: 1}, {Mean: -0.1, Scale: 0.5, High: 6}}
+	levels(t, func(t *testing.T) {
+		for i, run := range []func(dst, x, y []float32, c []Channel[float32]){
+			func(dst, x, _ []float32, c []Channel[float32]) { NormPlanes(dst, x, c) },
+			func(dst, x, y []float32, c []Channel[float32]) { NormAddPlanes(dst, x, y, c) },
+		} {
+			s, want := make([]float32, 2*n+16), make([]float32, 2*n)
+			for uintptr(unsafe.Pointer(&s[0]))%64 != 0 {
+				s = s[1:]
+			}
+			s[2*n] = 77
+			run(s[:2*n], x, y, c)
+			run(want[:n], x, y, c[:1])
+			run(want[n:], x[n:], y[n:], c[1:])
+			if !slices.Equal(s[:2*n], want) || s[2*n] != 77 {
+				t.Errorf("kernel %d writes something else", i)
+			}
+		}
+	})
 }

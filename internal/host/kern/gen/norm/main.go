@@ -48,6 +48,7 @@ type kernel struct {
 	begin         func(k *kernel)
 	body          func(k *kernel, v *vector)
 	end           func(k *kernel)
+	past          bool // stores go past the caches, where n is negative: planes are whole cache lines then
 	wide          bool // vectors of AVX-512
 	scalars, temp []reg.VecPhysical
 }
@@ -84,22 +85,42 @@ func (k *kernel) write() {
 		Load(Param("ahead"), early)
 	}
 	XORQ(at, at)
-	CMPQ(NewDataAddr(Symbol{Name: "·level"}, 0), Imm(2)) // avx512
-	JGE(LabelRef("wide"))
-	k.code(len(names))
-	Label("wide")
+	cached := *k
+	cached.past = false
+	if k.past {
+		TESTQ(elements, elements)
+		JLT(LabelRef("past"))
+	}
+	cached.widths(len(names))
+	if k.past {
+		Label("past")
+		NEGQ(elements)
+		k.widths(len(names))
+	}
+}
+
+func (k *kernel) widths(rows int) {
 	w := *k
 	w.wide, w.lanes = true, 2*k.lanes
-	w.code(len(names))
+	CMPQ(NewDataAddr(Symbol{Name: "·level"}, 0), Imm(2)) // avx512
+	JGE(LabelRef(k.label("wide")))
+	k.code(rows)
+	Label(k.label("wide"))
+	w.code(rows)
+}
+
+func (k *kernel) label(name string) string {
+	if k.wide {
+		name = "wide_" + name
+	}
+	if k.past {
+		name = "past_" + name
+	}
+	return name
 }
 
 func (k *kernel) code(rows int) {
-	label := func(name string) string {
-		if k.wide {
-			return "wide_" + name
-		}
-		return name
-	}
+	label := k.label
 	step := uint64(k.lanes * k.vectors)
 	body := func(last bool) {
 		for i := range k.vectors {
@@ -152,6 +173,9 @@ func (k *kernel) code(rows int) {
 	ADDQ(Imm(4*numbers), channel)
 	DECQ(planes)
 	JNE(LabelRef(label("plane")))
+	if k.past {
+		SFENCE() // before anybody is told that they are written
+	}
 	VZEROUPPER()
 	RET()
 }
@@ -201,6 +225,8 @@ func (v *vector) load(row int, r reg.VecPhysical) {
 // store needs a register for a mask.
 func (v *vector) store(r reg.VecPhysical, row int, mask reg.VecPhysical) {
 	switch {
+	case !v.last && v.past:
+		VMOVNTPS(r, v.mem(row))
 	case !v.last:
 		VMOVUPS(r, v.mem(row))
 	case v.wide:

@@ -44,7 +44,7 @@ func rows() {
 }
 
 func row(name, rows string, ahead bool, numbers []int, body func(v *vector)) {
-	k := kernel{name: name, rows: rows, ahead: ahead, lanes: 8, vectors: 2}
+	k := kernel{name: name, rows: rows, ahead: ahead, past: !ahead, lanes: 8, vectors: 2}
 	k.begin = func(k *kernel) {
 		k.temp, k.scalars = ymm[:4], ymm[8:]
 		if k.wide {
