@@ -3,9 +3,11 @@ package checkpoint_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/snug-ml/snug"
+	"github.com/snug-ml/snug/amp"
 	"github.com/snug-ml/snug/checkpoint"
 	"github.com/snug-ml/snug/internal/testdevice"
 	"github.com/snug-ml/snug/nn"
@@ -41,6 +43,26 @@ func TestCaseDropout(t *testing.T) {
 	for _, segments := range []int{1, 2, 4, 8, 16} {
 		if n := differ(plain, bits(checkpoint.NewSequential(blocks(), segments))); n != 0 {
 			t.Errorf("%d segments: %d of %d values differ", segments, n, len(plain))
+		}
+	}
+}
+
+// The second run is in the mode of the first: with a block's own options, too, which say that
+// there is no dropout, or that products are of bfloat16.
+func TestModeIsReplayed(t *testing.T) {
+	for name, o := range map[string]snug.Option{"eval": snug.Eval(), "autocast": amp.Autocast(snug.BFloat16), "eval, no recipes": snug.Options(snug.Eval(), snug.NoRecipes())} {
+		block := func(x *snug.Tensor) *snug.Tensor {
+			s := x.Scope()
+			w := snug.Full(s, 1.001, snug.Float32, 40, 40)
+			return x.Reshape(1, 40).Dropout(0.5).MatMul(w).Cast(snug.Float32).Tanh()
+		}
+		around := func(here ...snug.Option) []float64 {
+			return gradient(t, func(x *snug.Tensor) *snug.Tensor {
+				return snug.Block(block, x, append(here, o)...).Reshape(40).Dropout(0.5)
+			}, checkpoint.Every(2)) // the outer one is not
+		}
+		if want, got := around(), around(checkpoint.Here()); !slices.Equal(want, got) {
+			t.Errorf("%s: gradient %v, want %v", name, got, want)
 		}
 	}
 }

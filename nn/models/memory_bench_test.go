@@ -96,9 +96,9 @@ type trainee struct {
 	base  int64 // bytes in use between steps, with the optimizer's
 }
 
-func newTrainee(b testing.TB, l workload, v way) *trainee {
+func newTrainee(b testing.TB, device string, l workload, v way) *trainee {
 	b.Helper()
-	d, err := snug.Open(*device, snug.Config{})
+	d, err := snug.Open(device, snug.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func BenchmarkMemory(b *testing.B) {
 					continue
 				}
 				b.Run(v.name, func(b *testing.B) {
-					plain, t := newTrainee(b, l, plainWay), newTrainee(b, l, v)
+					plain, t := newTrainee(b, *device, l, plainWay), newTrainee(b, *device, l, v)
 					plain.step(b)
 					t.step(b)
 					var ratios []float64

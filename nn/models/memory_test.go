@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/snug-ml/snug"
@@ -71,5 +72,54 @@ func TestConvolutionalModelsHoldHalf(t *testing.T) {
 			t.Errorf("%s: %.3f of what PyTorch holds", name, part)
 		}
 		d.Close()
+	}
+}
+
+// What savers leave of the plain step's activations at most, and of the gradients; all of
+// them together train the GPT in a quarter of what the plain step needs above its parameters.
+// BenchmarkMemory has all models and the times.
+func TestWhatSaversSave(t *testing.T) {
+	activations := map[string]map[string]float64{
+		"ResNet18": {"recipes": 0.60, "checkpoint": 0.50, "bfloat16": 0.55, "accumulate4": 0.30},
+		"GPT":      {"checkpoint": 0.35, "bfloat16": 0.55, "accumulate4": 0.30},
+	}
+	for _, l := range workloads {
+		if activations[l.name] == nil {
+			continue
+		}
+		measure := func(v way) (s memory.Stats, above int64) {
+			r := newTrainee(t, "dry:cpu", l, v)
+			r.step(t)
+			s = r.dev.Memory().Stats()
+			return s, s.Peak.Allocated - r.base + r.state
+		}
+		var largest int64 // layer's parameters, of float32
+		layers := map[string]int64{}
+		for name, p := range nn.Params(l.model()) {
+			layer := name[:strings.LastIndexByte(name, '.')]
+			layers[layer] += int64(4 * p.Len())
+			largest = max(largest, layers[layer])
+		}
+		plain, all := measure(plainWay)
+		for _, v := range ways {
+			most, bound := activations[l.name][v.name]
+			together := l.name == "GPT" && v.chunked && v.micro > 1
+			if !bound && !together && !v.inside {
+				continue
+			}
+			s, above := measure(v)
+			part := float64(s.Peaks[memory.Activations]) / float64(plain.Peaks[memory.Activations])
+			t.Logf("%s, %s: %.3f of the activations, gradients %d of %d, above the model %d of %d", l.name, v.name, part,
+				s.Peaks[memory.Gradients], plain.Peaks[memory.Gradients], above, all)
+			if bound && !(part <= most) {
+				t.Errorf("%s, %s: %.3f of the plain step's activations, at most %v wanted", l.name, v.name, part, most)
+			}
+			if v.inside && s.Peaks[memory.Gradients] > largest {
+				t.Errorf("%s, %s: gradients of %d bytes, the largest layer has %d", l.name, v.name, s.Peaks[memory.Gradients], largest)
+			}
+			if together && !(float64(above) <= 0.25*float64(all)) {
+				t.Errorf("%s, %s: %d bytes above the parameters, of %d", l.name, v.name, above, all)
+			}
+		}
 	}
 }
