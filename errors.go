@@ -85,16 +85,7 @@ func caller() uintptr {
 	var pc [64]uintptr
 	for _, n := range [...]int{8, len(pc)} { // most often the first few will do
 		for _, c := range pc[:stack.Callers(pc[:n])] {
-			known := &places[c%uintptr(len(places))]
-			v := known.Load()
-			if v>>1 != c {
-				v = c << 1
-				if (&site{pc: c}).At() != "" {
-					v |= 1
-				}
-				known.Store(v)
-			}
-			if v&1 != 0 {
+			if users(c) {
 				return c
 			}
 		}
@@ -102,8 +93,34 @@ func caller() uintptr {
 	return 0
 }
 
-// places remembers of program counters, shifted by a bit, whether they are a user's.
-var places [1021]atomic.Uintptr
+// users reports whether a program counter is a user's.
+func users(c uintptr) bool {
+	first := int(uint64(c) * 0x9E3779B97F4A7C15 >> (64 - placeBits))
+	at := &places[first]
+	for i := range 8 {
+		p := &places[(first+i)%len(places)]
+		v := p.Load()
+		if v>>1 == c {
+			return v&1 != 0
+		}
+		if v == 0 {
+			at = p
+			break
+		}
+	}
+	v := c << 1
+	if (&site{pc: c}).At() != "" {
+		v |= 1
+	}
+	at.Store(v)
+	return v&1 != 0
+}
+
+const placeBits = 12
+
+// places remembers of program counters, shifted by a bit, whether they are a user's. To find
+// out takes as long as several operations.
+var places [1 << placeBits]atomic.Uintptr
 
 func (w *site) Op() string { return w.op }
 
