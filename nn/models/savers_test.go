@@ -55,6 +55,7 @@ var savers = []saver{
 	{name: "parameters on the host, ahead", exact: true, options: map[string]snug.Option{"offload": offload.Activations(offload.Config{MinBytes: 1 << 40, AheadBytes: 4 << 10})},
 		place: func(_ *snug.Device, m any) error { return offload.Params(nn.Params(m)) }},
 	{name: "backward step", exact: true, inside: true},
+	{name: "cache trimmed", exact: true, place: func(d *snug.Device, _ any) error { d.Memory().SetTrim(16 << 10); return nil }},
 	{name: "one thread", exact: true, config: func(c *snug.Config) { c.Threads = 1 }},
 	{name: "accumulate 2", micro: 2, bound: 0.05},
 	{name: "chunked head", chunked: true, bound: 1e-4},
