@@ -87,9 +87,9 @@ var convLevels = [avx512bf16 + 1]any{
 		},
 	}, func(n int, src []float32, from []int32, lane int, dst []float32, rows int) {
 		gatherWeightsx16(n, &src[0], &from[0], lane*4, &dst[0], rows)
-	}, func(n int, src []float32, lane, next int, dst []float32, rows int) {
-		p := places(rows, lane)
-		packNinesx16(n, &src[0], &p[0], next*4, &dst[0], rows)
+	}, func(n int, src []float32, next, taps int, dst []float32, rows int) {
+		p := places(rows, 9)
+		packNinesx16(n, &src[0], &p[0], next*4, taps, &dst[0], rows)
 	}, func(n int, src []float32, width int, dst []float32, distance, channels int, add bool) {
 		if n >= 16 {
 			p := places(16, width)

@@ -13718,10 +13718,10 @@ weight:
 	VZEROUPPER
 	RET
 
-// func packNinesx16(n int, src *float32, places *int64, next int, dst *float32, rows int)
+// func packNinesx16(n int, src *float32, places *int64, next int, taps int, dst *float32, rows int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·packNinesx16(SB), NOSPLIT, $0-48
-	MOVQ  rows+40(FP), DX
+TEXT ·packNinesx16(SB), NOSPLIT, $0-56
+	MOVQ  rows+48(FP), DX
 	MOVQ  $-1, AX
 	BZHIQ DX, AX, AX
 	KMOVW AX, K1
@@ -13730,7 +13730,8 @@ TEXT ·packNinesx16(SB), NOSPLIT, $0-48
 	MOVQ  src+8(FP), SI
 	MOVQ  next+24(FP), R8
 	MOVQ  places+16(FP), R9
-	MOVQ  dst+32(FP), DI
+	MOVQ  taps+32(FP), R11
+	MOVQ  dst+40(FP), DI
 
 weight:
 	LEAQ         (SI)(R8*8), R10
@@ -13823,27 +13824,63 @@ weight:
 	VGATHERQPS   32(SI)(Z10*1), K2, Y8
 	VGATHERQPS   32(SI)(Z11*1), K3, Y9
 	VINSERTF32X8 $0x01, Y9, Z8, Z8
+	BTQ          $0x00, R11
+	JCC          without0
 	VMOVUPS      Z0, K1, (DI)
 	ADDQ         DX, DI
-	VMOVUPS      Z1, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z2, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z3, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z4, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z5, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z6, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z7, K1, (DI)
-	ADDQ         DX, DI
-	VMOVUPS      Z8, K1, (DI)
-	ADDQ         DX, DI
-	ADDQ         R8, SI
-	DECQ         CX
-	JNE          weight
+
+without0:
+	BTQ     $0x01, R11
+	JCC     without1
+	VMOVUPS Z1, K1, (DI)
+	ADDQ    DX, DI
+
+without1:
+	BTQ     $0x02, R11
+	JCC     without2
+	VMOVUPS Z2, K1, (DI)
+	ADDQ    DX, DI
+
+without2:
+	BTQ     $0x03, R11
+	JCC     without3
+	VMOVUPS Z3, K1, (DI)
+	ADDQ    DX, DI
+
+without3:
+	BTQ     $0x04, R11
+	JCC     without4
+	VMOVUPS Z4, K1, (DI)
+	ADDQ    DX, DI
+
+without4:
+	BTQ     $0x05, R11
+	JCC     without5
+	VMOVUPS Z5, K1, (DI)
+	ADDQ    DX, DI
+
+without5:
+	BTQ     $0x06, R11
+	JCC     without6
+	VMOVUPS Z6, K1, (DI)
+	ADDQ    DX, DI
+
+without6:
+	BTQ     $0x07, R11
+	JCC     without7
+	VMOVUPS Z7, K1, (DI)
+	ADDQ    DX, DI
+
+without7:
+	BTQ     $0x08, R11
+	JCC     without8
+	VMOVUPS Z8, K1, (DI)
+	ADDQ    DX, DI
+
+without8:
+	ADDQ R8, SI
+	DECQ CX
+	JNE  weight
 	VZEROUPPER
 	RET
 

@@ -11,7 +11,7 @@ type convKernels[T floating] struct {
 	planes  *planeKernels                                                              // nil: none
 	wino    *winoKernels                                                               // nil: none
 	gather  func(n int, src []T, from []int32, lane int, dst []T, rows int)            // weights of some channels side by side; nil: none
-	nines   func(n int, src []T, lane, next int, dst []T, rows int)                    // the same of n times 9 that are neighbours, `next` apart; nil: none
+	nines   func(n int, src []T, next, taps int, dst []T, rows int)                    // the same of channels that have 9 each time, `next` apart, of which it takes those with a bit in taps; nil: none
 	untwist func(n int, src []T, width int, dst []T, distance, channels int, add bool) // of up to 16 channels; nil: none
 	pack    func(src []T, off []int32, segments []segment, dst []T, pitch int)         // nil: none
 }

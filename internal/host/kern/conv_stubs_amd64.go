@@ -384,10 +384,10 @@ func convPackx16(k int, src *float32, off *int32, segments *int32, n int, dst *f
 //go:noescape
 func gatherWeightsx16(n int, src *float32, from *int32, lane int, dst *float32, rows int)
 
-// packNinesx16 packs n times 9 weights of each of up to 16 channels.
+// packNinesx16 packs some of n times 9 weights of each of up to 16 channels.
 //
 //go:noescape
-func packNinesx16(n int, src *float32, places *int64, next int, dst *float32, rows int)
+func packNinesx16(n int, src *float32, places *int64, next int, taps int, dst *float32, rows int)
 
 // untwistx16 makes lines of n times 16 values, or lanes, of each channel.
 //

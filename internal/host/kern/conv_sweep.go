@@ -88,17 +88,16 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 		for k+run < len(from) && from[k+run] == from[k]+int32(run) {
 			run++
 		}
-		if kernels := convKernelsOf[T](); kernels.gather != nil && run < 16 && row > 1 {
-			n, times, next := nines(from[k:])
-			if n > 0 {
-				kernels.gather(n, src, from[k:], row, dst[k*rows:], rows)
-				k += n
-			}
-			if times > 0 {
-				kernels.nines(times, src[from[k]:], row, next, dst[k*rows:], rows)
-				k += 9 * times
-			}
+		kernels := convKernelsOf[T]()
+		if kernels.nines != nil && row == 9 {
+			n, times, next, taps := nines(from[k:])
+			kernels.nines(times, src[from[k]/9*9:], next, taps, dst[k*rows:], rows)
+			k += n * times
 			continue
+		}
+		if kernels.gather != nil && run < 16 && row > 1 {
+			kernels.gather(len(from)-k, src, from[k:], row, dst[k*rows:], rows)
+			return
 		}
 		// What is written beyond the rows is overwritten with the next weight, which there must be.
 		if f := pick[func([]T, int, []T, int, int, int)](copyRowsAsm, nil); f != nil && rows >= 4 && run == 1 && row == 1 && k+2 < len(from) {
@@ -128,23 +127,26 @@ func packPanel[T floating](dst, src []T, rows, row int, from []int32) {
 	}
 }
 
-// nines is how many places are before the first of 9 neighbours, how often 9 of them follow, and how far apart.
-func nines(from []int32) (before, times, next int) {
-	nine := func(k int) bool { return k+8 < len(from) && from[k+8] == from[k]+8 }
-	for before < len(from) && !nine(before) {
-		before++
-	}
-	for k := before; nine(k); k += 9 {
-		if times > 0 {
-			if d := int(from[k] - from[k-9]); times == 1 {
-				next = d
-			} else if d != next {
-				break
-			}
+// nines is how many places are of the first nine, how often the same of another nine follow, how far apart, and a bit for each.
+func nines(from []int32) (n, times, next, taps int) {
+	nine := func(k int) (n, taps int) {
+		for k+n < len(from) && from[k+n]/9 == from[k]/9 {
+			taps |= 1 << (from[k+n] % 9)
+			n++
 		}
+		return n, taps
+	}
+	n, taps = nine(0)
+	times = 1
+	for k := n; k < len(from); k += n {
+		distance := int(from[k]/9-from[k-n]/9) * 9
+		if _, t := nine(k); t != taps || times > 1 && distance != next {
+			break
+		}
+		next = distance
 		times++
 	}
-	return before, times, next
+	return n, times, next, taps
 }
 
 func (s *sweep[T]) weights(g, k0, k1, r0, r1 int) []T {

@@ -229,12 +229,12 @@ func nineTaps(src, places, next, ahead, t reg.GPPhysical) []reg.VecPhysical {
 	return z[:9]
 }
 
-// packNines writes the kernel that brings 9 neighbours each of up to 16 channels side by side, n times. See nineTaps for
-// where they are.
+// packNines writes the kernel that brings some of 9 neighbours each of up to 16 channels side by side, n times: those with
+// a bit in taps. See nineTaps for where they are.
 func packNines() {
-	avx512.kernel("packNines", "func(n int, src *float32, places *int64, next int, dst *float32, rows int)",
-		"packs n times 9 weights of each of up to 16 channels.")
-	n, src, next, places, dst, rows, t, ahead := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RAX, reg.R10
+	avx512.kernel("packNines", "func(n int, src *float32, places *int64, next, taps int, dst *float32, rows int)",
+		"packs some of n times 9 weights of each of up to 16 channels.")
+	n, src, next, places, dst, rows, t, ahead, taps := reg.RCX, reg.RSI, reg.R8, reg.R9, reg.RDI, reg.RDX, reg.RAX, reg.R10, reg.R11
 	Load(Param("rows"), rows)
 	lanesMask(rows, t, reg.K1)
 	SHLQ(Imm(2), rows)
@@ -242,11 +242,16 @@ func packNines() {
 	Load(Param("src"), src)
 	Load(Param("next"), next)
 	Load(Param("places"), places)
+	Load(Param("taps"), taps)
 	Load(Param("dst"), dst)
 	Label("weight")
-	for _, v := range nineTaps(src, places, next, ahead, t) {
+	for i, v := range nineTaps(src, places, next, ahead, t) {
+		without := fmt.Sprintf("without%d", i)
+		BTQ(Imm(uint64(i)), taps)
+		JCC(LabelRef(without))
 		VMOVUPS(v, reg.K1, Mem{Base: dst})
 		ADDQ(rows, dst)
+		Label(without)
 	}
 	ADDQ(next, src)
 	DECQ(n)
