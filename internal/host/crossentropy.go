@@ -103,25 +103,36 @@ func reader[T float32 | float64](a *driver.Array) func(buf []T, lo, hi int) []T 
 	}
 }
 
+// stepOf is how many of n elements to take at a time: all if the arrays have them as T, and
+// else what buffers hold.
+func stepOf[T float32 | float64](n int, arrays ...*driver.Array) int {
+	for _, a := range arrays {
+		if _, ok := typed[T](a); !ok {
+			return chunk
+		}
+	}
+	return max(1, n)
+}
+
 // crossEntropy: logits, target, kept, weight; writes the loss and each row's ln Σeˣ. F:
 // label smoothing, whether it is a sum, targets that do not count.
 func crossEntropy[T float32 | float64](a *driver.Args) {
 	read, c := reader[T](&a.In[0]), classesOf(a, 3)
 	lse := driver.Of[T](&a.Out[1])
 	rows, n := len(c.target), lastDim(&a.In[0])
+	step := stepOf[T](n, &a.In[0])
 	smooth := a.F[0]
 	total := sumRows(a.Threads, rows, n, func(lo, hi int) (sum float64) {
-		var buf, exps [chunk]T
+		var buf [chunk]T
 		for row := lo; row < hi; row++ {
 			at := row * n
 			top := T(math.Inf(-1))
-			for i := at; i < at+n; i += chunk {
-				top = max(top, greatestOf(read(buf[:], i, min(i+chunk, at+n)))) // a NaN shows in the sum
+			for i := at; i < at+n; i += step {
+				top = max(top, greatestOf(read(buf[:], i, min(i+step, at+n)))) // a NaN shows in the sum
 			}
 			var all float64
-			for i := at; i < at+n; i += chunk {
-				part := read(buf[:], i, min(i+chunk, at+n))
-				all += sumExp(exps[:len(part)], part, top)
+			for i := at; i < at+n; i += step {
+				all += sumExp(read(buf[:], i, min(i+step, at+n)), top)
 			}
 			l := float64(top) + math.Log(all)
 			lse[row] = T(l)
@@ -136,8 +147,8 @@ func crossEntropy[T float32 | float64](a *driver.Args) {
 				continue
 			}
 			all = 0 // Σ weight·(ln Σeˣ − x)
-			for i := at; i < at+n; i += chunk {
-				part := read(buf[:], i, min(i+chunk, at+n))
+			for i := at; i < at+n; i += step {
+				part := read(buf[:], i, min(i+step, at+n))
 				if c.weight == nil {
 					for _, v := range part {
 						all += l - float64(v)
@@ -169,19 +180,27 @@ func greatestOf[T float32 | float64](v []T) T {
 	return top
 }
 
-// sumExp is dst = e^(x − shift), and its sum.
-func sumExp[T float32 | float64](dst, x []T, shift T) (sum float64) {
-	if d, ok := any(dst).([]float32); ok {
-		kern.ExpShiftRow(d, any(x).([]float32), float32(shift))
-		return kern.SumRow(d)
+// sumExp is Σ e^(x - shift).
+func sumExp[T float32 | float64](x []T, shift T) (sum float64) {
+	if f := f32(x); f != nil {
+		return kern.SumExpRow(f, float32(shift))
+	}
+	for _, v := range x {
+		sum += math.Exp(float64(v - shift))
+	}
+	return sum
+}
+
+// expScaled is dst = by·e^(x - shift).
+func expScaled[T float32 | float64](dst, x []T, shift, by T) {
+	if d := f32(dst); d != nil {
+		kern.ExpScaledRow(d, f32(x), float32(shift), float32(by))
+		return
 	}
 	x = x[:len(dst)]
 	for i, v := range x {
-		e := math.Exp(float64(v - shift))
-		dst[i] = T(e)
-		sum += e
+		dst[i] = by * T(math.Exp(float64(v-shift)))
 	}
-	return sum
 }
 
 // classesOf has the weights, if there are some, from the input at.
@@ -201,7 +220,7 @@ func crossEntropyBackward[T float32 | float64](a *driver.Args) {
 	direct, isDirect := typed[T](&a.Out[0])
 	lse := driver.Of[T](&a.In[3])
 	rows, n := len(c.target), lastDim(&a.In[0])
-	smooth := a.F[0]
+	smooth, step := a.F[0], stepOf[T](n, &a.In[0], &a.Out[0])
 	dy := float64(driver.Of[T](&a.In[4])[0]) / divisor(&a.In[2], a.F[1] != 0)
 	every := smooth / float64(n) * dy // of each class, times its weight
 	weights := float64(n)
@@ -218,17 +237,18 @@ func crossEntropyBackward[T float32 | float64](a *driver.Args) {
 			class, w := c.of(row)
 			one := (1 - smooth) * w * dy
 			all := T(one + every*weights) // of the softmax
-			for i := at; i < at+n; i += chunk {
-				end := min(i+chunk, at+n)
-				dst := out[:end-i]
+			for i := at; i < at+n; i += step {
+				end := min(i+step, at+n)
+				var dst []T
 				if isDirect {
 					dst = direct[i:end]
+				} else {
+					dst = out[:end-i]
 				}
 				if class < 0 {
 					clear(dst)
 				} else {
-					sumExp(dst, read(in[:], i, end), lse[row])
-					scaled(dst, dst, all)
+					expScaled(dst, read(in[:], i, end), lse[row], all)
 					switch {
 					case every == 0:
 					case c.weight == nil:

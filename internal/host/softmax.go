@@ -20,8 +20,7 @@ func softmax[T float32 | float64](a *driver.Args) {
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
 		if inner == 1 {
-			copy(y[at:at+n], x[at:at+n])
-			softmaxInPlace(y[at : at+n])
+			softmaxRow(y[at:at+n], x[at:at+n])
 			return
 		}
 		top, sum := greatest(x, at, n, inner, side), [64]float64{}
@@ -88,9 +87,7 @@ func softmaxBackward[T float32 | float64](a *driver.Args) {
 func softmaxBackRow[T float32 | float64](y, dy, dx []T) {
 	dy, dx = dy[:len(y)], dx[:len(y)]
 	if d := f32(dx); d != nil {
-		_, dot := kern.ProductsRow(f32(dy), f32(y), 0)
-		kern.NormRow(d, f32(dy), float32(dot), 1, 0)
-		kern.MulRow(d, d, f32(y))
+		kern.SoftmaxBackRow(d, f32(y), f32(dy), float32(kern.DotRow(f32(y), f32(dy))))
 		return
 	}
 	var dot float64
@@ -108,7 +105,7 @@ func logSoftmax[T float32 | float64](a *driver.Args) {
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	lanes(a, a.Out[0].Len(), n, inner, func(at, _, side int) {
 		if inner == 1 {
-			logSoftmaxRow(x[at:at+n], y[at:at+n])
+			logSoftmaxRow(y[at:at+n], x[at:at+n])
 			return
 		}
 		top, sum := greatest(x, at, n, inner, side), [64]float64{}
@@ -136,37 +133,27 @@ func logSoftmax[T float32 | float64](a *driver.Args) {
 	})
 }
 
-// softmaxInPlace returns log Σ exp(row).
-func softmaxInPlace[T float32 | float64](row []T) T {
-	if row := f32(row); row != nil {
-		top := kern.MaxRow(row)
-		kern.ExpShiftRow(row, row, top)
-		sum := kern.SumRow(row)
-		kern.ScaleRow(row, row, float32(1/sum))
-		return T(top + float32(math.Log(sum)))
+func softmaxRow[T float32 | float64](y, x []T) {
+	if y := f32(y); y != nil {
+		sum := kern.ExpSumRow(y, f32(x), kern.MaxRow(f32(x)))
+		kern.ScaleRow(y, y, float32(1/sum))
+		return
 	}
-	top := T(math.Inf(-1))
-	for _, v := range row {
-		top = max(top, v)
+	top := greatestOf(x)
+	for i, v := range x {
+		y[i] = v - top
 	}
-	for i, v := range row {
-		row[i] = v - top
-	}
-	expRow(nil, row, row, nil, nil)
-	var sum float64
-	for _, v := range row {
-		sum += float64(v)
-	}
-	by := T(1 / sum)
-	for i := range row {
-		row[i] *= by
-	}
-	return top + T(math.Log(sum))
+	expRow(nil, y, y, nil, nil)
+	scaled(y, y, T(1/total(y)))
 }
 
-func logSoftmaxRow[T float32 | float64](x, y []T) {
-	copy(y, x)
-	norm := softmaxInPlace(y)
+func logSoftmaxRow[T float32 | float64](y, x []T) {
+	top := greatestOf(x)
+	norm := top + T(math.Log(sumExp(x, top)))
+	if y := f32(y); y != nil {
+		kern.NormRow(y, f32(x), float32(norm), 1, 0)
+		return
+	}
 	for i, v := range x {
 		y[i] = v - norm
 	}
@@ -201,9 +188,11 @@ func logSoftmaxBackward[T float32 | float64](a *driver.Args) {
 
 func logSoftmaxBackRow[T float32 | float64](y, dy, dx []T) {
 	dy, dx = dy[:len(y)], dx[:len(y)]
-	var sum float64
-	for _, d := range dy {
-		sum += float64(d)
+	sum := total(dy)
+	if d := f32(dx); d != nil {
+		kern.ExpScaledRow(d, f32(y), 0, float32(sum))
+		kern.SubRow(d, f32(dy), d)
+		return
 	}
 	expRow(nil, dx, y, nil, nil)
 	for i, e := range dx {

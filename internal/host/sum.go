@@ -55,12 +55,12 @@ func reduce[T float32 | float64](a *driver.Args, beside func(acc []float64, x []
 	// lane adds elements lo to hi of the result number at, which begins at off.
 	lane := func(buf []T, acc float64, off, lo, hi, at int) float64 {
 		driver.Runs(inner, innerStrides, lo, hi, func(from, step, l int) {
+			if isDirect && step == 1 {
+				acc = along(acc, direct[off+from:][:l], at)
+				return
+			}
 			for i := 0; i < l; i += chunk {
 				start, k := off+from+i*step, min(chunk, l-i)
-				if isDirect && step == 1 {
-					acc = along(acc, direct[start:start+k], at)
-					continue
-				}
 				read(buf[:k], start, step)
 				acc = along(acc, buf[:k], at)
 			}
@@ -127,7 +127,7 @@ func squareSums(as []*driver.Args) {
 	inParts(as, func(k, lo, hi int) {
 		x := &as[k].In[0]
 		if direct, ok := typed[float32](x); ok {
-			_, sums[k][lo/grain] = kern.MomentsRow(direct[lo:hi], 0)
+			sums[k][lo/grain] = kern.SquaresRow(direct[lo:hi])
 			return
 		}
 		read := load[float64](x)

@@ -321,32 +321,6 @@ func ExpShiftRow(dst, x []float32, shift float32) {
 	}
 }
 
-// SumRow is the sum of x, in an order that depends on its length only.
-func SumRow(x []float32) float64 {
-	if level >= avx2 {
-		return sumVec(len(x), first(x), lanes(len(x)))
-	}
-	s := 0.0
-	for _, v := range x {
-		s += float64(v)
-	}
-	return s
-}
-
-// MaxRow is the greatest of x, NaNs left out: of nothing, -∞.
-func MaxRow(x []float32) float32 {
-	if level >= avx2 {
-		return maxVec(len(x), first(x), lanes(len(x)))
-	}
-	top := float32(math.Inf(-1))
-	for _, v := range x {
-		if v > top {
-			top = v
-		}
-	}
-	return top
-}
-
 // SumColumns adds n rows to sums, in order: row i begins at x[i·distance].
 func SumColumns(sums []float64, x []float32, distance, n int) {
 	if n == 0 || len(sums) == 0 {

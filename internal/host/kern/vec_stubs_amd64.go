@@ -84,6 +84,16 @@ func expVec(n int, dst *float32, x *float32, scalars *float32)
 //go:noescape
 func expShiftVec(n int, dst *float32, x *float32, scalars *float32)
 
+// softmaxBackVec is a kernel of rows.
+//
+//go:noescape
+func softmaxBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
+
+// expScaledVec is a kernel of rows.
+//
+//go:noescape
+func expScaledVec(n int, dst *float32, x *float32, scalars *float32)
+
 // sigmoidVec is a kernel of rows.
 //
 //go:noescape
@@ -173,6 +183,36 @@ func eluBackVec(n int, dst *float32, y *float32, dy *float32, scalars *float32)
 //
 //go:noescape
 func normalVec(n int, dst *float32, x *float32, scalars *float32)
+
+// sumWide is a reduction of rows.
+//
+//go:noescape
+func sumWide(n int, x *float32, scalars *float32) float64
+
+// squaresWide is a reduction of rows.
+//
+//go:noescape
+func squaresWide(n int, x *float32, scalars *float32) float64
+
+// dotWide is a reduction of rows.
+//
+//go:noescape
+func dotWide(n int, x *float32, y *float32, scalars *float32) float64
+
+// maxWide is a reduction of rows.
+//
+//go:noescape
+func maxWide(n int, x *float32, scalars *float32) float32
+
+// sumExpWide is a reduction of rows.
+//
+//go:noescape
+func sumExpWide(n int, x *float32, scalars *float32) float64
+
+// expSumWide is a reduction of rows.
+//
+//go:noescape
+func expSumWide(n int, dst *float32, x *float32, scalars *float32) float64
 
 // sgdVec is a kernel of rows.
 //

@@ -209,6 +209,12 @@ func BenchmarkRows(b *testing.B) {
 	for name, u := range unaries {
 		run(name, 8, func() { u.row(dst, x) })
 	}
+	run("sum", 4, func() { SumRow(x) })
+	run("squares", 4, func() { SquaresRow(x) })
+	run("greatest", 4, func() { MaxRow(x) })
+	run("products", 8, func() { DotRow(x, y) })
+	run("sum of exponentials", 4, func() { SumExpRow(x, 5) })
+	run("softmax gradient", 12, func() { SoftmaxBackRow(dst, x, y, 0.5) })
 	a, c, e := make([]float32, 1<<14), make([]float32, 1<<14), make([]float32, 1<<14)
 	scalars := make([]float32, 8)
 	run("adam", 28, func() { Adam.Run(dst, x, a, c, nil, scalars) })

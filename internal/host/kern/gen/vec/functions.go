@@ -12,6 +12,8 @@ import (
 func functions() {
 	function1("expVec", exp)
 	function1("expShiftVec", func(x *value) *value { return exp(sub(x, scalar(0))) })
+	row2("softmaxBackVec", "y dy", func(y, dy *value) *value { return mul(sub(dy, scalar(0)), y) }) // Σ y·dy
+	function1("expScaledVec", func(x *value) *value { return mul(exp(sub(x, scalar(0))), scalar(1)) })
 	function1("sigmoidVec", sigmoid)
 	function1("tanhVec", tanh)
 	function1("siluVec", func(x *value) *value { return mul(x, sigmoid(x)) })
@@ -43,6 +45,7 @@ func functions() {
 		return pick(compare(lessEqual, y, c(0)), mul(dy, add(y, scalar(0))), dy)
 	})
 	function1("normalVec", normal)
+	reductions()
 }
 
 // exp is e^x: x = n·ln 2 + r, a polynomial in r (Cephes' expf), and 2^n. NaN stays NaN: it is the second operand of greater

@@ -25,6 +25,9 @@ var zmm = []reg.VecPhysical{reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.
 // wide tells that vectors have 16 elements.
 var wide bool
 
+// reserved are so many of the last registers: bodies have no values in them.
+var reserved int
+
 func lanes() int {
 	if wide {
 		return 16
@@ -67,6 +70,7 @@ type emitter struct {
 	at          map[place]reg.Register
 	fixed       map[*value]reg.Register // what does not change and has a register
 	wanted      map[*value]int          // how often that would have been of use
+	spread      map[*value]bool         // what was spread from memory instead
 	temps       []reg.Register
 	now         int // step
 	tail        bool
@@ -170,6 +174,7 @@ func (e *emitter) source(v *value, q int, f, spread instruction) (instruction, O
 	case v.whole:
 		return f, *v.mem
 	case wide && spread != nil:
+		e.spread[v] = true
 		return spread, *v.mem
 	}
 	return f, e.register(v, q)
@@ -195,8 +200,8 @@ func vector(i int) reg.Register {
 }
 
 func newEmitter(vectors int, fixed []*value) *emitter {
-	e := &emitter{vectors: vectors, fixed: map[*value]reg.Register{}, wanted: map[*value]int{}, at: map[place]reg.Register{}}
-	for i := range 2 * lanes() { // so many registers there are
+	e := &emitter{vectors: vectors, fixed: map[*value]reg.Register{}, wanted: map[*value]int{}, spread: map[*value]bool{}, at: map[place]reg.Register{}}
+	for i := range 2*lanes() - reserved { // so many registers there are
 		e.free = append(e.free, vector(i))
 	}
 	if wide {
@@ -220,6 +225,15 @@ func plan(most int, body []*value) (vectors int, fixed []*value) {
 				if e.wanted[a] > 0 {
 					fixed = append(fixed, a)
 					e.wanted[a] = 0
+					delete(e.spread, a)
+				}
+			}
+		}
+		for _, s := range body {
+			for _, a := range s.args {
+				if e.spread[a] {
+					fixed = append(fixed, a)
+					delete(e.spread, a)
 				}
 			}
 		}
