@@ -111,6 +111,9 @@ func maxPoolFrom[T float32 | float64, I uint8 | int32](a *driver.Args, at []I) {
 	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
 		for p := lo; p < hi; p++ {
 			image := dx[p*h*w:][:h*w]
+			if maxPoolBack(image, dy[p*oh*ow:][:oh*ow], at[p*oh*ow:][:oh*ow], w, oh, ow, kernel, stride, padding) {
+				continue
+			}
 			clear(image)
 			for i := range oh {
 				out := (p*oh + i) * ow
@@ -122,4 +125,13 @@ func maxPoolFrom[T float32 | float64, I uint8 | int32](a *driver.Args, at []I) {
 			}
 		}
 	})
+}
+
+// maxPoolBack makes an image if there is vector code for that.
+func maxPoolBack[T float32 | float64, I uint8 | int32](image, dy []T, places []I, w, oh, ow, kernel, stride, padding int) bool {
+	p, ok := any(places).([]uint8)
+	if !ok || f32(image) == nil {
+		return false
+	}
+	return kern.MaxPoolBack(f32(image), f32(dy), p, w, oh, ow, kernel, stride, padding)
 }

@@ -24,3 +24,27 @@ func MaxPoolRow(dst []float32, place []uint8, x []float32, width, rows, kernel, 
 	}
 	return n
 }
+
+// MaxPoolBack writes an image of rows of w elements: each is the sum, in order, of the gradients of those windows, oh rows of
+// ow, that have their place there. It reports whether it did, or is left to who calls.
+func MaxPoolBack(image, dy []float32, place []uint8, w, oh, ow, kernel, stride, padding int) bool {
+	if level < avx512 || stride != 2 || kernel < 2 || kernel > 3 || padding > 1 || oh == 0 || ow == 0 {
+		return false
+	}
+	dy, place = dy[:oh*ow], place[:oh*ow]
+	back := maxPoolBack2
+	if kernel == 3 {
+		back = maxPoolBack3
+	}
+	for r := range len(image) / w {
+		row := image[r*w:][:w]
+		from := max(0, (r+padding-kernel+2)/2) // rows of windows that have it
+		rows := min(oh-1, (r+padding)/2) + 1 - from
+		if rows <= 0 {
+			clear(row)
+			continue
+		}
+		back(&row[0], &dy[from*ow], &place[from*ow], w, ow, rows, (r+padding-2*from)*kernel, padding)
+	}
+	return true
+}

@@ -118,3 +118,263 @@ column:
 	JNZ          block
 	VZEROUPPER
 	RET
+
+DATA maxPoolBack2Low<>+0(SB)/4, $0x00000000
+DATA maxPoolBack2Low<>+4(SB)/4, $0x00000010
+DATA maxPoolBack2Low<>+8(SB)/4, $0x00000001
+DATA maxPoolBack2Low<>+12(SB)/4, $0x00000011
+DATA maxPoolBack2Low<>+16(SB)/4, $0x00000002
+DATA maxPoolBack2Low<>+20(SB)/4, $0x00000012
+DATA maxPoolBack2Low<>+24(SB)/4, $0x00000003
+DATA maxPoolBack2Low<>+28(SB)/4, $0x00000013
+DATA maxPoolBack2Low<>+32(SB)/4, $0x00000004
+DATA maxPoolBack2Low<>+36(SB)/4, $0x00000014
+DATA maxPoolBack2Low<>+40(SB)/4, $0x00000005
+DATA maxPoolBack2Low<>+44(SB)/4, $0x00000015
+DATA maxPoolBack2Low<>+48(SB)/4, $0x00000006
+DATA maxPoolBack2Low<>+52(SB)/4, $0x00000016
+DATA maxPoolBack2Low<>+56(SB)/4, $0x00000007
+DATA maxPoolBack2Low<>+60(SB)/4, $0x00000017
+GLOBL maxPoolBack2Low<>(SB), RODATA|NOPTR, $64
+
+DATA maxPoolBack2High<>+0(SB)/4, $0x00000008
+DATA maxPoolBack2High<>+4(SB)/4, $0x00000018
+DATA maxPoolBack2High<>+8(SB)/4, $0x00000009
+DATA maxPoolBack2High<>+12(SB)/4, $0x00000019
+DATA maxPoolBack2High<>+16(SB)/4, $0x0000000a
+DATA maxPoolBack2High<>+20(SB)/4, $0x0000001a
+DATA maxPoolBack2High<>+24(SB)/4, $0x0000000b
+DATA maxPoolBack2High<>+28(SB)/4, $0x0000001b
+DATA maxPoolBack2High<>+32(SB)/4, $0x0000000c
+DATA maxPoolBack2High<>+36(SB)/4, $0x0000001c
+DATA maxPoolBack2High<>+40(SB)/4, $0x0000000d
+DATA maxPoolBack2High<>+44(SB)/4, $0x0000001d
+DATA maxPoolBack2High<>+48(SB)/4, $0x0000000e
+DATA maxPoolBack2High<>+52(SB)/4, $0x0000001e
+DATA maxPoolBack2High<>+56(SB)/4, $0x0000000f
+DATA maxPoolBack2High<>+60(SB)/4, $0x0000001f
+GLOBL maxPoolBack2High<>(SB), RODATA|NOPTR, $64
+
+// func maxPoolBack2(dst *float32, dy *float32, place *uint8, w int, ow int, rows int, tap int, padding int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·maxPoolBack2(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), DI
+	MOVQ         dy+8(FP), SI
+	MOVQ         place+16(FP), DX
+	MOVQ         w+24(FP), CX
+	MOVQ         ow+32(FP), R8
+	MOVQ         rows+40(FP), R10
+	MOVQ         tap+48(FP), AX
+	MOVQ         padding+56(FP), R11
+	LEAQ         (AX), BX
+	VPBROADCASTD BX, Z16
+	LEAQ         1(AX), BX
+	VPBROADCASTD BX, Z17
+	VPXORD       Z22, Z22, Z22
+	LEAQ         -4(AX), BX
+	VPBROADCASTD BX, Z19
+	LEAQ         -3(AX), BX
+	VPBROADCASTD BX, Z20
+	VPXORD       Z23, Z23, Z23
+	VMOVDQU32    maxPoolBack2Low<>+0(SB), Z24
+	VMOVDQU32    maxPoolBack2High<>+0(SB), Z25
+	MOVQ         R8, R9
+	ADDQ         R11, CX
+	MOVL         $-1, BX
+	SHLXL        R11, BX, BX
+	SHLQ         $0x02, R11
+	SUBQ         R11, DI
+	XORQ         AX, AX
+
+block:
+	PREFETCHT0  4096(DI)
+	PREFETCHT0  4160(DI)
+	VPXORD      Z0, Z0, Z0
+	VPXORD      Z1, Z1, Z1
+	MOVQ        $0x00000010, R12
+	CMPQ        R8, R12
+	CMOVQLT     R8, R12
+	XORL        R13, R13
+	TESTQ       R12, R12
+	CMOVQLT     R13, R12
+	MOVL        $-1, R13
+	BZHIL       R12, R13, R13
+	KMOVW       R13, K1
+	MOVQ        SI, R13
+	MOVQ        DX, R12
+	VMOVUPS.Z   (R13)(AX*4), K1, Z2
+	VPMOVZXBD.Z (R12)(AX*1), K1, Z3
+	VPCMPEQD    Z16, Z3, K2
+	VADDPS      Z2, Z0, K2, Z0
+	VPCMPEQD    Z17, Z3, K2
+	VADDPS      Z2, Z1, K2, Z1
+	CMPQ        R10, $0x02
+	JL          write
+	LEAQ        (R13)(R9*4), R13
+	ADDQ        R9, R12
+	VMOVUPS.Z   (R13)(AX*4), K1, Z2
+	VPMOVZXBD.Z (R12)(AX*1), K1, Z3
+	VPCMPEQD    Z19, Z3, K2
+	VADDPS      Z2, Z0, K2, Z0
+	VPCMPEQD    Z20, Z3, K2
+	VADDPS      Z2, Z1, K2, Z1
+
+write:
+	VMOVDQA32 Z24, Z2
+	VPERMI2PS Z1, Z0, Z2
+	VMOVDQA32 Z25, Z3
+	VPERMI2PS Z1, Z0, Z3
+	MOVQ      $0x00000020, R12
+	CMPQ      CX, R12
+	CMOVQLT   CX, R12
+	BZHIL     R12, BX, BX
+	KMOVW     BX, K2
+	SHRL      $0x10, BX
+	KMOVW     BX, K3
+	VMOVUPS   Z2, K2, (DI)
+	VMOVUPS   Z3, K3, 64(DI)
+	MOVL      $-1, BX
+	ADDQ      $0x00000080, DI
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, R8
+	SUBQ      $0x20, CX
+	JG        block
+	VZEROUPPER
+	RET
+
+DATA maxPoolBack3Low<>+0(SB)/4, $0x00000000
+DATA maxPoolBack3Low<>+4(SB)/4, $0x00000010
+DATA maxPoolBack3Low<>+8(SB)/4, $0x00000001
+DATA maxPoolBack3Low<>+12(SB)/4, $0x00000011
+DATA maxPoolBack3Low<>+16(SB)/4, $0x00000002
+DATA maxPoolBack3Low<>+20(SB)/4, $0x00000012
+DATA maxPoolBack3Low<>+24(SB)/4, $0x00000003
+DATA maxPoolBack3Low<>+28(SB)/4, $0x00000013
+DATA maxPoolBack3Low<>+32(SB)/4, $0x00000004
+DATA maxPoolBack3Low<>+36(SB)/4, $0x00000014
+DATA maxPoolBack3Low<>+40(SB)/4, $0x00000005
+DATA maxPoolBack3Low<>+44(SB)/4, $0x00000015
+DATA maxPoolBack3Low<>+48(SB)/4, $0x00000006
+DATA maxPoolBack3Low<>+52(SB)/4, $0x00000016
+DATA maxPoolBack3Low<>+56(SB)/4, $0x00000007
+DATA maxPoolBack3Low<>+60(SB)/4, $0x00000017
+GLOBL maxPoolBack3Low<>(SB), RODATA|NOPTR, $64
+
+DATA maxPoolBack3High<>+0(SB)/4, $0x00000008
+DATA maxPoolBack3High<>+4(SB)/4, $0x00000018
+DATA maxPoolBack3High<>+8(SB)/4, $0x00000009
+DATA maxPoolBack3High<>+12(SB)/4, $0x00000019
+DATA maxPoolBack3High<>+16(SB)/4, $0x0000000a
+DATA maxPoolBack3High<>+20(SB)/4, $0x0000001a
+DATA maxPoolBack3High<>+24(SB)/4, $0x0000000b
+DATA maxPoolBack3High<>+28(SB)/4, $0x0000001b
+DATA maxPoolBack3High<>+32(SB)/4, $0x0000000c
+DATA maxPoolBack3High<>+36(SB)/4, $0x0000001c
+DATA maxPoolBack3High<>+40(SB)/4, $0x0000000d
+DATA maxPoolBack3High<>+44(SB)/4, $0x0000001d
+DATA maxPoolBack3High<>+48(SB)/4, $0x0000000e
+DATA maxPoolBack3High<>+52(SB)/4, $0x0000001e
+DATA maxPoolBack3High<>+56(SB)/4, $0x0000000f
+DATA maxPoolBack3High<>+60(SB)/4, $0x0000001f
+GLOBL maxPoolBack3High<>(SB), RODATA|NOPTR, $64
+
+// func maxPoolBack3(dst *float32, dy *float32, place *uint8, w int, ow int, rows int, tap int, padding int)
+// Requires: AVX, AVX512F, BMI2, CMOV, MMX+
+TEXT ·maxPoolBack3(SB), NOSPLIT, $0-64
+	MOVQ         dst+0(FP), DI
+	MOVQ         dy+8(FP), SI
+	MOVQ         place+16(FP), DX
+	MOVQ         w+24(FP), CX
+	MOVQ         ow+32(FP), R8
+	MOVQ         rows+40(FP), R10
+	MOVQ         tap+48(FP), AX
+	MOVQ         padding+56(FP), R11
+	LEAQ         (AX), BX
+	VPBROADCASTD BX, Z16
+	LEAQ         1(AX), BX
+	VPBROADCASTD BX, Z17
+	LEAQ         2(AX), BX
+	VPBROADCASTD BX, Z18
+	VPXORD       Z22, Z22, Z22
+	LEAQ         -6(AX), BX
+	VPBROADCASTD BX, Z19
+	LEAQ         -5(AX), BX
+	VPBROADCASTD BX, Z20
+	LEAQ         -4(AX), BX
+	VPBROADCASTD BX, Z21
+	VPXORD       Z23, Z23, Z23
+	VMOVDQU32    maxPoolBack3Low<>+0(SB), Z24
+	VMOVDQU32    maxPoolBack3High<>+0(SB), Z25
+	MOVQ         R8, R9
+	ADDQ         R11, CX
+	MOVL         $-1, BX
+	SHLXL        R11, BX, BX
+	SHLQ         $0x02, R11
+	SUBQ         R11, DI
+	XORQ         AX, AX
+
+block:
+	PREFETCHT0  4096(DI)
+	PREFETCHT0  4160(DI)
+	VPXORD      Z0, Z0, Z0
+	VPXORD      Z1, Z1, Z1
+	MOVQ        $0x00000010, R12
+	CMPQ        R8, R12
+	CMOVQLT     R8, R12
+	XORL        R13, R13
+	TESTQ       R12, R12
+	CMOVQLT     R13, R12
+	MOVL        $-1, R13
+	BZHIL       R12, R13, R13
+	KMOVW       R13, K1
+	MOVQ        SI, R13
+	MOVQ        DX, R12
+	VMOVUPS.Z   (R13)(AX*4), K1, Z2
+	VPMOVZXBD.Z (R12)(AX*1), K1, Z3
+	VPCMPEQD    Z18, Z3, K2
+	VMOVAPS.Z   Z2, K2, Z4
+	VALIGND     $0x0f, Z22, Z4, Z5
+	VADDPS      Z5, Z0, Z0
+	VMOVAPS     Z4, Z22
+	VPCMPEQD    Z16, Z3, K2
+	VADDPS      Z2, Z0, K2, Z0
+	VPCMPEQD    Z17, Z3, K2
+	VADDPS      Z2, Z1, K2, Z1
+	CMPQ        R10, $0x02
+	JL          write
+	LEAQ        (R13)(R9*4), R13
+	ADDQ        R9, R12
+	VMOVUPS.Z   (R13)(AX*4), K1, Z2
+	VPMOVZXBD.Z (R12)(AX*1), K1, Z3
+	VPCMPEQD    Z21, Z3, K2
+	VMOVAPS.Z   Z2, K2, Z4
+	VALIGND     $0x0f, Z23, Z4, Z5
+	VADDPS      Z5, Z0, Z0
+	VMOVAPS     Z4, Z23
+	VPCMPEQD    Z19, Z3, K2
+	VADDPS      Z2, Z0, K2, Z0
+	VPCMPEQD    Z20, Z3, K2
+	VADDPS      Z2, Z1, K2, Z1
+
+write:
+	VMOVDQA32 Z24, Z2
+	VPERMI2PS Z1, Z0, Z2
+	VMOVDQA32 Z25, Z3
+	VPERMI2PS Z1, Z0, Z3
+	MOVQ      $0x00000020, R12
+	CMPQ      CX, R12
+	CMOVQLT   CX, R12
+	BZHIL     R12, BX, BX
+	KMOVW     BX, K2
+	SHRL      $0x10, BX
+	KMOVW     BX, K3
+	VMOVUPS   Z2, K2, (DI)
+	VMOVUPS   Z3, K3, 64(DI)
+	MOVL      $-1, BX
+	ADDQ      $0x00000080, DI
+	ADDQ      $0x10, AX
+	SUBQ      $0x10, R8
+	SUBQ      $0x20, CX
+	JG        block
+	VZEROUPPER
+	RET

@@ -3,6 +3,7 @@ package kern
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -46,6 +47,38 @@ func TestMaxPoolRow(t *testing.T) {
 				if dst[j] != 0 || place[j] != 0 {
 					t.Fatalf("window %d of %d was not to be done", j, done)
 				}
+			}
+		}
+	})
+}
+
+func TestMaxPoolBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	levels(t, func(t *testing.T) {
+		for range 500 {
+			h, w, kernel, padding := 3+r.IntN(9), 3+r.IntN(90), 2+r.IntN(2), r.IntN(2)
+			oh, ow := (h+2*padding-kernel)/2+1, (w+2*padding-kernel)/2+1
+			dy, place := randoms[float32](r, oh*ow), make([]uint8, oh*ow)
+			want, got := make([]float32, h*w), append(randoms[float32](r, h*w), 77)
+			for i := range oh {
+				for j := range ow {
+					y, x := -1, -1
+					for y < 0 || y >= h || x < 0 || x >= w {
+						k := r.IntN(kernel * kernel)
+						place[i*ow+j] = uint8(k)
+						y, x = 2*i-padding+k/kernel, 2*j-padding+k%kernel
+					}
+					want[y*w+x] += dy[i*ow+j]
+				}
+			}
+			if !MaxPoolBack(got[:h*w], dy, place, w, oh, ow, kernel, 2, padding) {
+				if level >= avx512 {
+					t.Fatal("it was left to who calls")
+				}
+				return
+			}
+			if !slices.Equal(got[:h*w], want) || got[h*w] != 77 {
+				t.Fatalf("%d by %d, kernel %d, padding %d: %v, not %v", h, w, kernel, padding, got, want)
 			}
 		}
 	})

@@ -17,6 +17,8 @@ func main() {
 		VSHUFPS(Imm(0x88), reg.Y7, v, v)
 		VPERMQ(Imm(0xd8), v, v)
 	})
+	maxPoolBack("maxPoolBack2", 2)
+	maxPoolBack("maxPoolBack3", 3)
 	Generate()
 }
 
