@@ -154,7 +154,8 @@ func (t *attention[T]) hide(s []T, r0, k0 int, with T) {
 type headsOf[T float32 | float64] struct {
 	*driver.Array
 	direct []T                          // where it is, if its rows have neighbours of this type
-	move   func(v []T, off, stride int) // else, from or to it
+	move   func(v []T, off, stride int) // else, from or to it, and so do
+	block  func(v []T, off, rows int)   // rows whose values are neighbours; nil: they are not, or of a type without it
 }
 
 // direct reports whether an operand's rows are neighbours of this type.
@@ -165,16 +166,36 @@ func direct[T float32 | float64](a *driver.Array) bool {
 
 func reads[T float32 | float64](a *driver.Array) headsOf[T] {
 	if direct[T](a) {
-		return headsOf[T]{a, driver.Of[T](a), nil}
+		return headsOf[T]{Array: a, direct: driver.Of[T](a)}
 	}
-	return headsOf[T]{a, nil, load[T](a)}
+	x := headsOf[T]{Array: a, move: load[T](a)}
+	switch width, pitch := a.Shape[3], a.Strides[2]; {
+	case a.Strides[3] != 1:
+	case a.Type == driver.BFloat16:
+		x.block = func(v []T, off, rows int) { kern.WidenRows(f32(v), driver.Of[driver.B16](a)[off:], rows, width, pitch) }
+	case a.Type == driver.Float16:
+		x.block = func(v []T, off, rows int) { kern.WidenRows(f32(v), driver.Of[driver.F16](a)[off:], rows, width, pitch) }
+	}
+	return x
 }
 
 func writes[T float32 | float64](a *driver.Array) headsOf[T] {
 	if direct[T](a) {
-		return headsOf[T]{a, driver.Of[T](a), nil}
+		return headsOf[T]{Array: a, direct: driver.Of[T](a)}
 	}
-	return headsOf[T]{a, nil, store[T](a)}
+	x := headsOf[T]{Array: a, move: store[T](a)}
+	switch width, pitch := a.Shape[3], a.Strides[2]; {
+	case a.Strides[3] != 1:
+	case a.Type == driver.BFloat16:
+		x.block = func(v []T, off, rows int) {
+			kern.NarrowRows(driver.Of[driver.B16](a)[off:], f32(v), rows, width, pitch)
+		}
+	case a.Type == driver.Float16:
+		x.block = func(v []T, off, rows int) {
+			kern.NarrowRows(driver.Of[driver.F16](a)[off:], f32(v), rows, width, pitch)
+		}
+	}
+	return x
 }
 
 // rows are rows r0 to r1 of a head: where they are, or in buf.
@@ -215,6 +236,12 @@ func (x *headsOf[T]) wrote(sample, head, r0, r1 int, buf []T) {
 func (x *headsOf[T]) transfer(sample, head, r0, r1 int, buf []T) {
 	width := x.Shape[3]
 	off := sample*x.Strides[0] + head*x.Strides[1]
+	if x.block != nil {
+		if r0 < r1 && width > 0 {
+			x.block(buf, off+r0*x.Strides[2], r1-r0)
+		}
+		return
+	}
 	for r := r0; r < r1 && width > 0; r++ {
 		x.move(buf[(r-r0)*width:][:width], off+r*x.Strides[2], x.Strides[3])
 	}

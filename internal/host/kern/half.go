@@ -9,31 +9,49 @@ import (
 //go:generate go -C gen run ./half -out ../half_amd64.s -stubs ../half_stubs_amd64.go -pkg kern
 
 // WidenRow is dst = src; dst is as long.
-func WidenRow[T driver.B16 | driver.F16](dst []float32, src []T) {
-	dst = dst[:len(src)]
+func WidenRow[T driver.B16 | driver.F16](dst []float32, src []T) { WidenRows(dst, src, 1, len(src), 0) }
+
+// WidenRows is WidenRow for rows of n values, which are pitch apart in src.
+func WidenRows[T driver.B16 | driver.F16](dst []float32, src []T, rows, n, pitch int) {
 	switch src := any(src).(type) {
 	case []driver.B16:
-		for i := widenB16Row(dst, src); i < len(src); i++ {
-			dst[i] = src[i].Float32()
+		for r := range rows {
+			d, s := dst[r*n:][:n], src[r*pitch:][:n]
+			for i := widenB16Row(d, s); i < n; i++ {
+				d[i] = s[i].Float32()
+			}
 		}
 	case []driver.F16:
-		for i := widenF16Row(dst, src); i < len(src); i++ {
-			dst[i] = src[i].Float32()
+		for r := range rows {
+			d, s := dst[r*n:][:n], src[r*pitch:][:n]
+			for i := widenF16Row(d, s); i < n; i++ {
+				d[i] = s[i].Float32()
+			}
 		}
 	}
 }
 
 // NarrowRow is dst = src, rounded to the nearest, ties to even; src is as long.
 func NarrowRow[T driver.B16 | driver.F16](dst []T, src []float32) {
-	src = src[:len(dst)]
+	NarrowRows(dst, src, 1, len(dst), 0)
+}
+
+// NarrowRows is NarrowRow for rows of n values, which are pitch apart in dst.
+func NarrowRows[T driver.B16 | driver.F16](dst []T, src []float32, rows, n, pitch int) {
 	switch dst := any(dst).(type) {
 	case []driver.B16:
-		for i := narrowB16Row(dst, src); i < len(dst); i++ {
-			dst[i] = driver.ToB16(src[i])
+		for r := range rows {
+			d, s := dst[r*pitch:][:n], src[r*n:][:n]
+			for i := narrowB16Row(d, s); i < n; i++ {
+				d[i] = driver.ToB16(s[i])
+			}
 		}
 	case []driver.F16:
-		for i := narrowF16Row(dst, src); i < len(dst); i++ {
-			dst[i] = driver.ToF16(src[i])
+		for r := range rows {
+			d, s := dst[r*pitch:][:n], src[r*n:][:n]
+			for i := narrowF16Row(d, s); i < n; i++ {
+				d[i] = driver.ToF16(s[i])
+			}
 		}
 	}
 }
