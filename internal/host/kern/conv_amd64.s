@@ -14608,27 +14608,29 @@ TEXT ·planeDotsx16(SB), NOSPLIT, $0-88
 	VPXORD Z11, Z11, Z11
 
 skip:
-	DECQ      R10
-	JL        row
-	VMOVAPS   Z10, Z9
-	VMOVAPS   Z11, Z10
-	VPXORD    Z11, Z11, Z11
-	DECQ      R9
-	JL        skipped
-	VMOVUPS.Z (DI), K5, Z11
-	ADDQ      R8, DI
+	DECQ       R10
+	JL         row
+	VMOVAPS    Z10, Z9
+	VMOVAPS    Z11, Z10
+	VPXORD     Z11, Z11, Z11
+	DECQ       R9
+	JL         skipped
+	PREFETCHT0 (DI)(R8*8)
+	VMOVUPS.Z  (DI), K5, Z11
+	ADDQ       R8, DI
 
 skipped:
 	JMP skip
 
 row:
-	VMOVAPS   Z10, Z9
-	VMOVAPS   Z11, Z10
-	VPXORD    Z11, Z11, Z11
-	DECQ      R9
-	JL        loaded
-	VMOVUPS.Z (DI), K5, Z11
-	ADDQ      R8, DI
+	VMOVAPS    Z10, Z9
+	VMOVAPS    Z11, Z10
+	VPXORD     Z11, Z11, Z11
+	DECQ       R9
+	JL         loaded
+	PREFETCHT0 (DI)(R8*8)
+	VMOVUPS.Z  (DI), K5, Z11
+	ADDQ       R8, DI
 
 loaded:
 	PREFETCHT0  (SI)(DX*8)
@@ -14672,48 +14674,49 @@ loaded:
 // func planeDotsTwox16(src *float32, first int, pitch int, rows int, columns uint64, dy *float32, dp int, lines int, before int, n int, sums *float32)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·planeDotsTwox16(SB), NOSPLIT, $0-88
-	MOVQ      columns+32(FP), AX
-	KMOVW     AX, K1
-	SHRQ      $0x02, AX
-	KMOVW     AX, K3
-	SHRQ      $0x0e, AX
-	KMOVW     AX, K2
-	SHRQ      $0x02, AX
-	KMOVW     AX, K4
-	MOVQ      n+72(FP), AX
-	MOVQ      $-1, SI
-	BZHIQ     AX, SI, SI
-	KMOVW     SI, K5
-	MOVQ      src+0(FP), SI
-	MOVQ      first+8(FP), AX
-	ADDQ      AX, SI
-	MOVQ      pitch+16(FP), DX
-	MOVQ      rows+24(FP), CX
-	MOVQ      dy+40(FP), DI
-	MOVQ      dp+48(FP), R8
-	MOVQ      lines+56(FP), R9
-	MOVQ      before+64(FP), R10
-	VPXORD    Z0, Z0, Z0
-	VPXORD    Z1, Z1, Z1
-	VPXORD    Z2, Z2, Z2
-	VPXORD    Z3, Z3, Z3
-	VPXORD    Z4, Z4, Z4
-	VPXORD    Z5, Z5, Z5
-	VPXORD    Z6, Z6, Z6
-	VPXORD    Z7, Z7, Z7
-	VPXORD    Z8, Z8, Z8
-	VMOVDQU32 convEvens<>+0(SB), Z30
-	VMOVDQU32 convOdds<>+0(SB), Z31
-	VPXORD    Z9, Z9, Z9
-	VPXORD    Z10, Z10, Z10
-	VPXORD    Z11, Z11, Z11
-	CMPQ      R10, $0x00
-	JE        row
-	VPXORD    Z10, Z10, Z10
-	DECQ      R9
-	JL        first
-	VMOVUPS.Z (DI), K5, Z10
-	ADDQ      R8, DI
+	MOVQ       columns+32(FP), AX
+	KMOVW      AX, K1
+	SHRQ       $0x02, AX
+	KMOVW      AX, K3
+	SHRQ       $0x0e, AX
+	KMOVW      AX, K2
+	SHRQ       $0x02, AX
+	KMOVW      AX, K4
+	MOVQ       n+72(FP), AX
+	MOVQ       $-1, SI
+	BZHIQ      AX, SI, SI
+	KMOVW      SI, K5
+	MOVQ       src+0(FP), SI
+	MOVQ       first+8(FP), AX
+	ADDQ       AX, SI
+	MOVQ       pitch+16(FP), DX
+	MOVQ       rows+24(FP), CX
+	MOVQ       dy+40(FP), DI
+	MOVQ       dp+48(FP), R8
+	MOVQ       lines+56(FP), R9
+	MOVQ       before+64(FP), R10
+	VPXORD     Z0, Z0, Z0
+	VPXORD     Z1, Z1, Z1
+	VPXORD     Z2, Z2, Z2
+	VPXORD     Z3, Z3, Z3
+	VPXORD     Z4, Z4, Z4
+	VPXORD     Z5, Z5, Z5
+	VPXORD     Z6, Z6, Z6
+	VPXORD     Z7, Z7, Z7
+	VPXORD     Z8, Z8, Z8
+	VMOVDQU32  convEvens<>+0(SB), Z30
+	VMOVDQU32  convOdds<>+0(SB), Z31
+	VPXORD     Z9, Z9, Z9
+	VPXORD     Z10, Z10, Z10
+	VPXORD     Z11, Z11, Z11
+	CMPQ       R10, $0x00
+	JE         row
+	VPXORD     Z10, Z10, Z10
+	DECQ       R9
+	JL         first
+	PREFETCHT0 (DI)(R8*8)
+	VMOVUPS.Z  (DI), K5, Z10
+	ADDQ       R8, DI
 
 first:
 	CMPQ R10, $0x01
@@ -14721,12 +14724,13 @@ first:
 	JMP  odd
 
 row:
-	VMOVAPS   Z10, Z9
-	VPXORD    Z10, Z10, Z10
-	DECQ      R9
-	JL        loaded
-	VMOVUPS.Z (DI), K5, Z10
-	ADDQ      R8, DI
+	VMOVAPS    Z10, Z9
+	VPXORD     Z10, Z10, Z10
+	DECQ       R9
+	JL         loaded
+	PREFETCHT0 (DI)(R8*8)
+	VMOVUPS.Z  (DI), K5, Z10
+	ADDQ       R8, DI
 
 loaded:
 	PREFETCHT0  (SI)(DX*8)

@@ -83,16 +83,21 @@ func (c *planeConv) run(x, bias, y []float32) {
 	})
 }
 
-// A planeGradient is a gradient of weights. Threads share out channels.
+// A planeGradient is a gradient of weights. Threads share out channels, some neighbours at a time: their planes follow
+// each other in memory.
 type planeGradient struct {
 	Conv
-	slots [][]float32 // a vector of sums for each weight
+	some  int         // channels at a time
+	slots [][]float32 // a vector of sums for each weight of these
 }
 
+const someChannels = 8
+
 func newPlaneWeights(cv Conv, threads int, a *arena) *planeGradient {
-	c := &planeGradient{Conv: cv, slots: make([][]float32, min(threads, cv.C))}
+	c := &planeGradient{Conv: cv, some: max(1, min(someChannels, cv.C/(4*threads)))}
+	c.slots = make([][]float32, min(threads, (cv.C+c.some-1)/c.some))
 	for i := range c.slots {
-		c.slots[i] = take[float32](a, 9*16)
+		c.slots[i] = take[float32](a, c.some*9*16)
 	}
 	return c
 }
@@ -103,25 +108,35 @@ func (c *planeGradient) run(x, dy, dw []float32, first, _, add bool) {
 	var next atomic.Int64
 	par.For(len(c.slots), len(c.slots), func(slot int) {
 		sums := c.slots[slot]
-		for i := int(next.Add(1)) - 1; i < c.C; i = int(next.Add(1)) - 1 {
+		for c0 := (int(next.Add(1)) - 1) * c.some; c0 < c.C; c0 = (int(next.Add(1)) - 1) * c.some {
+			c1 := min(c0+c.some, c.C)
 			clear(sums)
-			for n := i; n < c.N*c.C; n += c.C {
-				src, grad := x[n*h*w:][:h*w], dy[n*oh*ow:][:oh*ow]
-				for q := 0; q < ow; q += 16 {
-					k.dots(s, src, s*q-p, w, h, exist(s*q-p, w, 16*s+2), grad[q:], ow, oh, p, min(16, ow-q), sums)
+			for n := range c.N {
+				for i := c0; i < c1; i++ {
+					at := n*c.C + i
+					src, grad, sums := x[at*h*w:][:h*w], dy[at*oh*ow:][:oh*ow], sums[(i-c0)*9*16:]
+					for q := 0; q < ow; q += 16 {
+						k.dots(s, src, s*q-p, w, h, exist(s*q-p, w, 16*s+2), grad[q:], ow, oh, p, min(16, ow-q), sums)
+					}
 				}
 			}
-			d := dw[i*9:][:9]
-			for j := range d {
-				var sum float32
-				for _, v := range sums[16*j:][:16] {
-					sum += v
-				}
-				if !first || add {
-					sum += d[j]
-				}
-				d[j] = sum
+			for i := c0; i < c1; i++ {
+				writeSums(dw[i*9:][:9], sums[(i-c0)*9*16:], first && !add)
 			}
 		}
 	})
+}
+
+// writeSums sums the lanes up, and adds what is there unless it is a fresh place.
+func writeSums(d, sums []float32, fresh bool) {
+	for j := range d {
+		var sum float32
+		for _, v := range sums[16*j:][:16] {
+			sum += v
+		}
+		if !fresh {
+			sum += d[j]
+		}
+		d[j] = sum
+	}
 }

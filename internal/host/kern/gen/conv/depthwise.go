@@ -391,6 +391,7 @@ func planeDots(stride int) {
 		avx512.clear([]reg.VecPhysical{v})
 		DECQ(lines)
 		JL(LabelRef(name))
+		PREFETCHT0(Mem{Base: dy, Index: dp, Scale: 8})
 		VMOVUPS_Z(Mem{Base: dy}, reg.K5, v)
 		ADDQ(dp, dy)
 		Label(name)
