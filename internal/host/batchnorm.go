@@ -90,28 +90,6 @@ func meanVariance[T float32 | float64](a *driver.Args) {
 	})
 }
 
-// moments are Σ (v − first) and Σ (v − first)².
-func moments[T float32 | float64](v []T, first float64) (sum, squares float64) {
-	if v := f32(v); v != nil {
-		return kern.MomentsRow(v, float32(first))
-	}
-	var s0, s1, q0, q1 float64 // two chains of additions run side by side
-	i := 0
-	for ; i+1 < len(v); i += 2 {
-		d, e := float64(v[i])-first, float64(v[i+1])-first
-		s0 += d
-		s1 += e
-		q0 += d * d
-		q1 += e * e
-	}
-	if i < len(v) {
-		d := float64(v[i]) - first
-		s0 += d
-		q0 += d * d
-	}
-	return s0 + s1, q0 + q1
-}
-
 // channelNorm is what a batch norm's kernels know of each channel.
 type channelNorm[T float32 | float64] struct {
 	channels []kern.Channel[T]

@@ -15,16 +15,17 @@ func init() {
 
 // groups are where the values normalized together lie in x [n c …]: rows of width
 // elements, one after the other, row r being group r % count of sample r / count. An
-// element at i of its row belongs to the channel (r%count)·per + i/inner.
-type groups struct{ rows, count, width, per, inner int }
+// element at i of its row belongs to the channel (r%count)·per + i/inner. A piece of a row has
+// at most most elements.
+type groups struct{ rows, count, width, per, inner, most int }
 
 func newGroups(shape []int, count int) groups {
 	n, c, inner := channels(shape)
 	per := c / max(1, count)
-	return groups{n * count, count, per * inner, per, inner}
+	return groups{n * count, count, per * inner, per, inner, chunk}
 }
 
-// pieces cuts the row r into runs of at most chunk elements that have one channel or,
+// pieces cuts the row r into runs of at most most elements that have one channel or,
 // where a channel is one element, consecutive ones from ch on.
 func (g *groups) pieces(r int, fn func(from, to, ch int)) {
 	from, ch, run := r*g.width, r%g.count*g.per, g.inner
@@ -33,10 +34,10 @@ func (g *groups) pieces(r int, fn func(from, to, ch int)) {
 	}
 	for end := from + g.width; from < end; ch++ {
 		first, c := from, ch
-		for from += run; first < from; first += chunk {
-			fn(first, min(first+chunk, from), c)
+		for from += run; first < from; first += g.most {
+			fn(first, min(first+g.most, from), c)
 			if g.inner == 1 {
-				c += chunk
+				c += g.most
 			}
 		}
 	}
@@ -49,20 +50,28 @@ func groupNorm[T float32 | float64](a *driver.Args) {
 	x, y := newOperand[T](&a.In[0], a.In[0].Shape), newOperand[T](&a.Out[0], a.In[0].Shape)
 	weight, bias := values[T](&a.In[1]), values[T](&a.In[2])
 	mean, inverse := driver.Of[T](&a.Out[1]), driver.Of[T](&a.Out[2])
+	if x.direct != nil && y.direct != nil {
+		g.most = max(1, g.width)
+	}
 	m := float64(max(1, g.width))
 	par.Range(a.Threads, g.rows, channelGrain(g.width), func(lo, hi int) {
 		b := takeBuffers[T]()
 		defer b.give()
 		for r := lo; r < hi; r++ {
-			var first, sum, squares float64
+			var s [1]kern.Sums
+			var k [1]kern.Channel[T]
 			if g.width > 0 {
-				first = float64(x.read(b[0][:], r*g.width, r*g.width+1)[0])
+				k[0].Mean = x.read(b[0][:], r*g.width, r*g.width+1)[0]
 			}
-			for from, end := r*g.width, (r+1)*g.width; from < end; from += chunk {
-				s, q := moments(x.read(b[0][:], from, min(from+chunk, end)), first)
-				sum += s
-				squares += q
+			ahead := 0 // the next row comes while this one is worked on
+			if x.direct != nil && r+1 < hi {
+				ahead = g.width
 			}
+			for from, end := r*g.width, (r+1)*g.width; from < end; from += g.most {
+				kern.MomentsPlanes(s[:], x.read(b[0][:], from, min(from+g.most, end)), k[:], ahead)
+			}
+			sum, squares := s[0].Total()
+			first := float64(k[0].Mean)
 			d := sum / m
 			mu, inv := T(first+d), T(1/math.Sqrt(max(0, squares/m-d*d)+a.F[1]))
 			mean[r], inverse[r] = mu, inv
