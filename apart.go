@@ -185,12 +185,12 @@ func (p *Param) launchOnHost(kernel string, a *driver.Args, on ...*storage) (err
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", p.name, ErrDType, err)
 	}
-	alloc := func(bytes int64) ([]byte, func(), error) {
+	alloc := func(bytes int64) (*memory.Block, error) {
 		b, err := d.host.Alloc(memory.Request{Bytes: bytes, Category: memory.Workspace, Owner: d.here(kernel, p)})
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		return b.Bytes(), func() { d.host.Free(b) }, nil
+		return b, nil
 	}
 	arrays := make([]*driver.Array, 0, len(a.Out)+len(a.In))
 	for i := range a.Out {
@@ -222,7 +222,7 @@ func (p *Param) launchOnHost(kernel string, a *driver.Args, on ...*storage) (err
 			return err
 		}
 	}
-	if err := d.launch(k, a, alloc); err != nil || d.card == nil {
+	if err := d.launch(k, a, d.host, alloc); err != nil || d.card == nil {
 		return err
 	}
 	for i := range a.Out {

@@ -87,7 +87,7 @@ func (a selfAttention) op() *Op {
 			dx := c.New(x.dtype, x.shape)
 			y := c.heads(c.Saved("y"), heads, dy.shape[2], 0)
 			c.attentionBackward(parts(c, dx), parts(c, x), y, c.heads(dy, heads, dy.shape[2], 0), causal)
-			return []*Tensor{dx}
+			return c.gradient(dx)
 		},
 	}
 }

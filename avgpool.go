@@ -37,7 +37,7 @@ func meanOp(name string, shape func(in ...[]int) ([]int, error), numbers []float
 			return c.Run("average pool", to, numbers, in[0])
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.Run("average pool backward", c.Shape(0), numbers, dy)}
+			return c.gradient(c.Run("average pool backward", c.Shape(0), numbers, dy))
 		},
 	}
 }

@@ -13,7 +13,7 @@ func (x *Tensor) Cast(to DType) *Tensor {
 	}
 	if from.Float() && to.Float() {
 		op.Backward = func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.RunAs("cast", from, dy.shape, nil, dy)}
+			return c.gradient(c.RunAs("cast", from, dy.shape, nil, dy))
 		}
 	}
 	return Apply(&op, x)

@@ -58,7 +58,7 @@ func TestKernelsStayInTheirBlocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &driver.Args{F: []float64{1}, Out: []driver.Array{{Type: Float32, Shape: []int{elements}, Strides: []int{1}, Data: mem}}}
-	err = errors.Join(d.launch(k, a, nil), d.card.Wait())
+	err = errors.Join(d.launch(k, a, d.mem, nil), d.card.Wait())
 	if errors.Is(err, ErrDeviceLost) != (wrong != "none") {
 		t.Errorf("%s: %v", wrong, err)
 	}

@@ -194,8 +194,8 @@ func (d *Device) useThreads() int {
 	return host.Threads()
 }
 
-// launch runs a kernel; work allocates its workspace.
-func (d *Device) launch(k driver.Kernel, a *driver.Args, work func(bytes int64) ([]byte, func(), error)) error {
+// launch runs a kernel; work allocates its workspace in the pool.
+func (d *Device) launch(k driver.Kernel, a *driver.Args, pool *memory.Pool, work func(bytes int64) (*memory.Block, error)) error {
 	if d.closed.Load() {
 		return errClosed
 	}
@@ -204,12 +204,12 @@ func (d *Device) launch(k driver.Kernel, a *driver.Args, work func(bytes int64) 
 	}
 	if k.Workspace != nil {
 		if n := k.Workspace(a); n > 0 {
-			b, free, err := work(n)
+			b, err := work(n)
 			if err != nil {
 				return err
 			}
-			defer free()
-			a.Work = b
+			defer pool.Free(b)
+			a.Work = b.Bytes()
 		}
 	}
 	if d.values {

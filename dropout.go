@@ -20,6 +20,6 @@ func (x *Tensor) Dropout(p float64) *Tensor {
 			c.Draw()
 			return drop(c, in[0])
 		},
-		Backward: func(c *Call, dy *Tensor) []*Tensor { return []*Tensor{drop(c, dy)} },
+		Backward: func(c *Call, dy *Tensor) []*Tensor { return c.gradient(drop(c, dy)) },
 	}, x)
 }

@@ -16,7 +16,7 @@ func ofInput(name string, f ...float64) *Op {
 			x := c.Saved("x")
 			dx := c.over(dy, x)
 			c.Launch(name+" backward", f, []*Tensor{dx}, x, dy)
-			return []*Tensor{dx}
+			return c.gradient(dx)
 		},
 	}
 }
@@ -27,7 +27,7 @@ func ofResult(name string, f ...float64) (apart, inPlace *Op) {
 		y := c.Saved("y")
 		dx := c.over(dy, y)
 		c.Launch(name+" backward", f, []*Tensor{dx}, y, dy)
-		return []*Tensor{dx}
+		return c.gradient(dx)
 	}
 	apart = &Op{
 		Name: name,

@@ -34,7 +34,7 @@ func Embedding(w Operand, index *Tensor, padding int) *Tensor {
 			return c.Run("embedding", append(slices.Clone(index.shape), w.shape[1]), nil, w, index)
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.Run("embedding backward", c.Shape(0), []float64{float64(padding)}, dy, c.Saved("index")), nil}
+			return c.gradient(c.Run("embedding backward", c.Shape(0), []float64{float64(padding)}, dy, c.Saved("index")))
 		},
 	}, w, index)
 }

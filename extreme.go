@@ -38,7 +38,7 @@ func (x *Tensor) extreme(name string, dim int) *Tensor {
 			return y
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.Run("extreme backward", c.Shape(0), l.numbers(), dy, c.Saved("at"))}
+			return c.gradient(c.Run("extreme backward", c.Shape(0), l.numbers(), dy, c.Saved("at")))
 		},
 	}, x)
 }

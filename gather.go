@@ -50,7 +50,7 @@ func (x *Tensor) gather(name string, index *Tensor, l lanes, shape []int, err er
 			return c.Run(name, shape, l.numbers(), in...)
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.Run(name+" backward", c.Shape(0), l.numbers(), dy, c.Saved("index")), nil}
+			return c.gradient(c.Run(name+" backward", c.Shape(0), l.numbers(), dy, c.Saved("index")))
 		},
 	}, x, index)
 }

@@ -176,7 +176,7 @@ func (p *Param) launch(kernel string, a *driver.Args) error {
 	if err != nil {
 		return err
 	}
-	return p.dev.launch(k, a, p.workspace(kernel))
+	return p.dev.launch(k, a, p.dev.mem, p.workspace(kernel))
 }
 
 func (p *Param) kernel(name string, a *driver.Args) (driver.Kernel, error) {
@@ -188,12 +188,12 @@ func (p *Param) kernel(name string, a *driver.Args) (driver.Kernel, error) {
 }
 
 // workspace allocates what a kernel over p works in.
-func (p *Param) workspace(kernel string) func(bytes int64) ([]byte, func(), error) {
-	return func(bytes int64) ([]byte, func(), error) {
+func (p *Param) workspace(kernel string) func(bytes int64) (*memory.Block, error) {
+	return func(bytes int64) (*memory.Block, error) {
 		b, err := p.dev.mem.Alloc(memory.Request{Bytes: bytes, Category: memory.Workspace, Owner: p.dev.here(kernel, p)})
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", p.name, err)
+			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		return b.Bytes(), func() { p.dev.mem.Free(b) }, nil
+		return b, nil
 	}
 }

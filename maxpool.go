@@ -25,7 +25,7 @@ func (x *Tensor) MaxPool2D(kernel, stride, padding int, ceil bool) *Tensor {
 			return y
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.Run("max pool backward", c.Shape(0), numbers, dy, c.Saved("at"))}
+			return c.gradient(c.Run("max pool backward", c.Shape(0), numbers, dy, c.Saved("at")))
 		},
 	}, x)
 }

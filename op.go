@@ -183,6 +183,13 @@ func (c *Call) gradients() []*Tensor {
 	return make([]*Tensor, n)
 }
 
+// gradient is what Backward returns where the first input alone has a gradient.
+func (c *Call) gradient(dx *Tensor) []*Tensor {
+	d := c.gradients()
+	d[0] = dx
+	return d
+}
+
 // dims is a shape, or strides.
 func (c *Call) dims(d ...int) []int { return c.s.dims(d...) }
 
@@ -301,12 +308,8 @@ func (s *Scope) kernel(name string, f []float64, key [3]uint64, out []*Tensor, i
 		}
 		a.Out = append(a.Out, t.array())
 	}
-	s.fail(s.now, s.dev.launch(k, a, func(bytes int64) ([]byte, func(), error) {
-		b, err := s.block(bytes, memory.Workspace, s.now)
-		if err != nil {
-			return nil, nil, err
-		}
-		return b.Bytes(), func() { s.dev.mem.Free(b) }, nil
+	s.fail(s.now, s.dev.launch(k, a, s.dev.mem, func(bytes int64) (*memory.Block, error) {
+		return s.block(bytes, memory.Workspace, s.now)
 	}))
 }
 

@@ -27,7 +27,7 @@ func (x *Tensor) reduce(name string, dims []int, mean bool) *Tensor {
 			if mean {
 				dy = c.Run("scale", dy.shape, []float64{scale}, dy)
 			}
-			return []*Tensor{c.spread(dy, gone, c.Shape(0))}
+			return c.gradient(c.spread(dy, gone, c.Shape(0)))
 		},
 	}, x)
 }

@@ -28,5 +28,8 @@ var reluInPlace = Op{
 }
 
 func reluBackward(c *Call, dy *Tensor) []*Tensor {
-	return []*Tensor{c.Run("relu backward", dy.shape, nil, c.Saved("y"), dy)}
+	y := c.Saved("y")
+	dx := c.over(dy, y)
+	c.Launch("relu backward", nil, []*Tensor{dx}, y, dy)
+	return c.gradient(dx)
 }

@@ -29,7 +29,7 @@ func scalar(name, kernel string, v float64) *Op {
 			if kernel == "scale" {
 				dy = c.Run("scale", dy.shape, []float64{v}, dy)
 			}
-			return []*Tensor{dy}
+			return c.gradient(dy)
 		},
 	}
 }

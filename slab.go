@@ -4,7 +4,7 @@ package snug
 // Go's. All of them go when nothing refers to any.
 type slab[T any] []T
 
-const slabLen = 16
+const slabLen = 18 // which fills the sizes in which Go allocates
 
 func (b *slab[T]) new() *T {
 	if len(*b) == 0 {

@@ -12,7 +12,7 @@ func (x *Tensor) softmax(name string, dim int) *Tensor {
 	l, err := x.along(dim)
 	op, _ := inFull(ofResult(name, l.numbers()...))
 	op.Backward = func(c *Call, dy *Tensor) []*Tensor { // which reads a row before it writes it
-		return []*Tensor{c.Run(name+" backward", dy.shape, l.numbers(), c.Saved("y"), dy)}
+		return c.gradient(c.Run(name+" backward", dy.shape, l.numbers(), c.Saved("y"), dy))
 	}
 	op.Shape = func(in ...[]int) ([]int, error) { return in[0], err }
 	return Apply(op, x)

@@ -180,10 +180,10 @@ func (g groups) run() error {
 }
 
 // launchAll is launch of a kernel for different arguments.
-func (d *Device) launchAll(k driver.Kernel, as []*driver.Args, work func(bytes int64) ([]byte, func(), error)) error {
+func (d *Device) launchAll(k driver.Kernel, as []*driver.Args, work func(bytes int64) (*memory.Block, error)) error {
 	if k.Group == nil || len(as) == 1 {
 		for _, a := range as {
-			if err := d.launch(k, a, work); err != nil {
+			if err := d.launch(k, a, d.mem, work); err != nil {
 				return err
 			}
 		}
@@ -212,7 +212,7 @@ func (d *Device) launchAll(k driver.Kernel, as []*driver.Args, work func(bytes i
 			}
 		},
 	}
-	return d.launch(whole, new(driver.Args), work)
+	return d.launch(whole, new(driver.Args), d.mem, work)
 }
 
 var locking sync.Mutex

@@ -30,7 +30,7 @@ func (x *Tensor) Var(unbiased bool, dims ...int) *Tensor {
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
 			shape := c.Shape(0)
 			mean, dy := c.spread(c.Saved("mean"), gone, shape), c.spread(dy, gone, shape)
-			return []*Tensor{c.Run("var backward", shape, []float64{2 / by}, c.Saved("x"), mean, dy)}
+			return c.gradient(c.Run("var backward", shape, []float64{2 / by}, c.Saved("x"), mean, dy))
 		},
 	}, x)
 }

@@ -22,7 +22,7 @@ func (x *Tensor) viewOp(name string, to func(x *Tensor) (layout, error), back fu
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			return c.view(in[0], l.shape, l.strides, l.off)
 		},
-		Backward: func(c *Call, dy *Tensor) []*Tensor { return []*Tensor{back(c, dy)} },
+		Backward: func(c *Call, dy *Tensor) []*Tensor { return c.gradient(back(c, dy)) },
 	}, x)
 }
 
@@ -47,7 +47,7 @@ func (x *Tensor) Reshape(shape ...int) *Tensor {
 		Forward: func(c *Call, in ...*Tensor) *Tensor {
 			return c.reshape(in[0], shape)
 		},
-		Backward: func(c *Call, dy *Tensor) []*Tensor { return []*Tensor{c.reshape(dy, c.Shape(0))} },
+		Backward: func(c *Call, dy *Tensor) []*Tensor { return c.gradient(c.reshape(dy, c.Shape(0))) },
 	}, x)
 }
 
@@ -239,7 +239,7 @@ func (x *Tensor) Contiguous() *Tensor {
 	return Apply(&Op{
 		Name:     "contiguous",
 		Forward:  func(c *Call, in ...*Tensor) *Tensor { return c.Run("copy", in[0].shape, nil, in[0]) },
-		Backward: func(c *Call, dy *Tensor) []*Tensor { return []*Tensor{dy} },
+		Backward: func(c *Call, dy *Tensor) []*Tensor { return c.gradient(dy) },
 	}, x)
 }
 

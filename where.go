@@ -71,7 +71,7 @@ func (x *Tensor) fill(name string, mask Operand, value float64, inPlace bool) *T
 			return c.fillMasked(in[0], in[1], value, true)
 		},
 		Backward: func(c *Call, dy *Tensor) []*Tensor {
-			return []*Tensor{c.fillMasked(dy, c.Saved("mask"), 0, true), nil}
+			return c.gradient(c.fillMasked(dy, c.Saved("mask"), 0, true))
 		},
 	}, x, mask)
 }

@@ -126,26 +126,40 @@ func directly[T number](a *driver.Args) (v [4][]T, ok bool) {
 
 func gathered[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
 	n := a.Out[0].Len()
-	out := newOperand[T](&a.Out[0], a.Out[0].Shape)
-	var in [3]operand[T]
+	g := gathering[T]{f: f, numbers: a.F, buffers: buffers, out: newOperand[T](&a.Out[0], a.Out[0].Shape)}
 	for i := range a.In {
-		in[i] = newOperand[T](&a.In[i], a.Out[0].Shape)
+		g.in[i] = newOperand[T](&a.In[i], a.Out[0].Shape)
 	}
-	par.Range(a.Threads, n, grain, func(lo, hi int) {
-		buf := buffers.Get().(*[4][chunk]T)
-		defer buffers.Put(buf)
-		for at := lo; at < hi; at += chunk {
-			end := min(at+chunk, hi)
-			dst := buf[3][:end-at]
-			if out.direct != nil {
-				dst = out.direct[at:end]
-			}
-			f(a.F, dst, in[0].read(buf[0][:], at, end), in[1].read(buf[1][:], at, end), in[2].read(buf[2][:], at, end))
-			if out.direct == nil {
-				out.write(dst, at, end)
-			}
+	if n <= grain {
+		g.run(0, n)
+		return
+	}
+	shared := g // what goroutines share is on the heap; small arrays don't come here
+	par.Range(a.Threads, n, grain, shared.run)
+}
+
+type gathering[T number] struct {
+	f       row[T]
+	numbers []float64
+	buffers *sync.Pool
+	out     operand[T]
+	in      [3]operand[T]
+}
+
+func (g *gathering[T]) run(lo, hi int) {
+	buf := g.buffers.Get().(*[4][chunk]T)
+	defer g.buffers.Put(buf)
+	for at := lo; at < hi; at += chunk {
+		end := min(at+chunk, hi)
+		dst := buf[3][:end-at]
+		if g.out.direct != nil {
+			dst = g.out.direct[at:end]
 		}
-	})
+		g.f(g.numbers, dst, g.in[0].read(buf[0][:], at, end), g.in[1].read(buf[1][:], at, end), g.in[2].read(buf[2][:], at, end))
+		if g.out.direct == nil {
+			g.out.write(dst, at, end)
+		}
+	}
 }
 
 // operand is an array as elements of T in the order of the output.
