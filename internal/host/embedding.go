@@ -42,20 +42,23 @@ func embedding(a *driver.Args) {
 }
 
 // embeddingBackward: dy, index; writes dw. F: the row without a gradient. Threads share
-// out the columns, so that a row's sum goes in the order of its uses.
+// out the rows of dw, some of each part of it, so that a row's sum goes in the order of its
+// uses; whole rows are read where they lie together.
 func embeddingBackward[T float32 | float64](a *driver.Args) {
 	dy, dw := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	index := values[int64](&a.In[1])
 	rows, width := a.Out[0].Shape[0], a.Out[0].Shape[1]
 	padding := int64(a.F[0])
 	par.Range(a.Threads, rows*width, grain, func(lo, hi int) { clear(dw[lo:hi]) })
-	par.Range(a.Threads, width, 2*side, func(lo, hi int) {
+	parts := 4
+	if a.Threads == 1 || len(index)*width <= grain {
+		parts = 1
+	}
+	par.For(a.Threads, parts, func(part int) {
 		for i, row := range index {
-			if row == padding {
-				continue
+			if row != padding && int(row)%parts == part {
+				plus(dw[int(row)*width:][:width], dy[i*width:][:width])
 			}
-			from, to := dy[i*width+lo:i*width+hi], dw[int(row)*width+lo:int(row)*width+hi]
-			plus(to, from)
 		}
 	})
 }
