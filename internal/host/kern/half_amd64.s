@@ -122,21 +122,20 @@ loop:
 // func widenB16z(n int, src *uint16, dst *float32)
 // Requires: AVX, AVX512F
 TEXT ·widenB16z(SB), NOSPLIT, $0-24
-	MOVQ   n+0(FP), CX
-	MOVQ   src+8(FP), SI
-	MOVQ   dst+16(FP), DI
-	KXNORW K1, K1, K1
-	SUBQ   $0x10, CX
-	JL     rest
+	MOVQ n+0(FP), CX
+	MOVQ src+8(FP), SI
+	MOVQ dst+16(FP), DI
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VPMOVZXWD.Z (SI), K1, Z0
-	VPSLLD      $0x10, Z0, Z0
-	VMOVUPS     Z0, K1, (DI)
-	ADDQ        $0x00000020, SI
-	ADDQ        $0x00000040, DI
-	SUBQ        $0x10, CX
-	JGE         loop
+	VPMOVZXWD (SI), Z0
+	VPSLLD    $0x10, Z0, Z0
+	VMOVUPS   Z0, (DI)
+	ADDQ      $0x00000020, SI
+	ADDQ      $0x00000040, DI
+	SUBQ      $0x10, CX
+	JGE       loop
 
 rest:
 	ADDQ        $0x10, CX
@@ -156,20 +155,19 @@ done:
 // func widenF16z(n int, src *uint16, dst *float32)
 // Requires: AVX, AVX512F
 TEXT ·widenF16z(SB), NOSPLIT, $0-24
-	MOVQ   n+0(FP), CX
-	MOVQ   src+8(FP), SI
-	MOVQ   dst+16(FP), DI
-	KXNORW K1, K1, K1
-	SUBQ   $0x10, CX
-	JL     rest
+	MOVQ n+0(FP), CX
+	MOVQ src+8(FP), SI
+	MOVQ dst+16(FP), DI
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VCVTPH2PS.Z (SI), K1, Z0
-	VMOVUPS     Z0, K1, (DI)
-	ADDQ        $0x00000020, SI
-	ADDQ        $0x00000040, DI
-	SUBQ        $0x10, CX
-	JGE         loop
+	VCVTPH2PS (SI), Z0
+	VMOVUPS   Z0, (DI)
+	ADDQ      $0x00000020, SI
+	ADDQ      $0x00000040, DI
+	SUBQ      $0x10, CX
+	JGE       loop
 
 rest:
 	ADDQ        $0x10, CX
@@ -188,16 +186,15 @@ done:
 // func narrowF16z(n int, src *float32, dst *uint16)
 // Requires: AVX, AVX512F
 TEXT ·narrowF16z(SB), NOSPLIT, $0-24
-	MOVQ   n+0(FP), CX
-	MOVQ   src+8(FP), SI
-	MOVQ   dst+16(FP), DI
-	KXNORW K1, K1, K1
-	SUBQ   $0x10, CX
-	JL     rest
+	MOVQ n+0(FP), CX
+	MOVQ src+8(FP), SI
+	MOVQ dst+16(FP), DI
+	SUBQ $0x10, CX
+	JL   rest
 
 loop:
-	VMOVUPS.Z (SI), K1, Z0
-	VCVTPS2PH $0x00, Z0, K1, (DI)
+	VMOVUPS   (SI), Z0
+	VCVTPS2PH $0x00, Z0, (DI)
 	ADDQ      $0x00000040, SI
 	ADDQ      $0x00000020, DI
 	SUBQ      $0x10, CX
@@ -218,7 +215,7 @@ done:
 	RET
 
 // func narrowB16z(n int, src *float32, dst *uint16)
-// Requires: AVX, AVX512F
+// Requires: AVX, AVX512BW, AVX512F, AVX512VL
 TEXT ·narrowB16z(SB), NOSPLIT, $0-24
 	MOVQ         n+0(FP), CX
 	MOVQ         src+8(FP), SI
@@ -229,12 +226,11 @@ TEXT ·narrowB16z(SB), NOSPLIT, $0-24
 	VPBROADCASTD AX, Z14
 	MOVL         $0x00400000, AX
 	VPBROADCASTD AX, Z13
-	KXNORW       K1, K1, K1
 	SUBQ         $0x10, CX
 	JL           rest
 
 loop:
-	VMOVUPS.Z (SI), K1, Z0
+	VMOVUPS   (SI), Z0
 	VCMPPS    $0x03, Z0, Z0, K2
 	VPSRLD    $0x10, Z0, Z1
 	VPANDD    Z15, Z1, Z1
@@ -242,7 +238,8 @@ loop:
 	VPADDD    Z1, Z0, Z1
 	VPORD     Z13, Z0, K2, Z1
 	VPSRLD    $0x10, Z1, Z1
-	VPMOVDW   Z1, K1, (DI)
+	VPMOVDW   Z1, Y1
+	VMOVDQU16 Y1, (DI)
 	ADDQ      $0x00000040, SI
 	ADDQ      $0x00000020, DI
 	SUBQ      $0x10, CX
@@ -263,7 +260,8 @@ rest:
 	VPADDD    Z1, Z0, Z1
 	VPORD     Z13, Z0, K2, Z1
 	VPSRLD    $0x10, Z1, Z1
-	VPMOVDW   Z1, K1, (DI)
+	VPMOVDW   Z1, Y1
+	VMOVDQU16 Y1, K1, (DI)
 
 done:
 	VZEROUPPER
