@@ -144,6 +144,8 @@ func (d *Device) run(ctx context.Context, name string, m mode, fn func(*Scope) e
 	if d.card != nil {
 		defer d.card.Enter()()
 	}
+	d.mem.Round()
+	d.host.Round()
 	s := &Scope{ctx: ctx, dev: d, threads: d.useThreads(), cat: memory.Activations}
 	s.rescuer, s.sparing = s.rescue, s.forgetOne
 	if m.offload != nil {

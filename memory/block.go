@@ -38,6 +38,7 @@ type use struct {
 	owner           Owner
 	pinnedBy        func() string
 	queues          []int  // beside its own, that may still use it
+	round, nth      int    // of the round that it was asked for in, and of those in it; 0: of none
 	mem             []byte // apart from the segment, which keeps the block's place; in debug builds
 }
 

@@ -102,7 +102,7 @@ func (p *Pool) commit(c *chunk, size int64) (*chunk, error) {
 // the shortest one that has a granule and, as the system keeps a list of pieces, a 16th of n,
 // and that is not among what grows, from start to end.
 func (p *Pool) move(s *segment, off, n, start, end int64) int64 {
-	if p.mover == nil {
+	if p.mover == nil || p.plan != nil && p.plan.settled {
 		return 0
 	}
 	for _, l := range p.classes {

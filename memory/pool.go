@@ -54,6 +54,8 @@ type Pool struct {
 	stats   Stats
 	failIn  int
 	closed  bool
+
+	rounds
 }
 
 // pending is a freed chunk that other queues may still use.
@@ -164,13 +166,17 @@ func (p *Pool) alloc(r Request, first bool) (*Block, error) {
 		}
 	}
 	size := rounded(r.Bytes)
-	c, err := p.obtain(size, p.class(r.Queue, size <= smallMax))
+	c, err := p.place(size, r.Queue)
+	if c == nil {
+		c, err = p.obtain(size, p.class(r.Queue, size <= smallMax))
+	}
 	if c == nil {
 		return nil, err
 	}
 	p.split(c, size)
 	c.state = Active
 	c.use = use{requested: r.Bytes, used: r.Bytes, category: r.Category, owner: r.Owner, queues: c.queues[:0]}
+	p.record(c)
 	s := &p.stats
 	peak := s.Peak.Allocated
 	p.account(c.seg, Usage{Requested: r.Bytes, Allocated: c.size, Active: c.size, Blocks: 1})
@@ -250,6 +256,7 @@ func (p *Pool) Free(b *Block) {
 	p.stats.Categories[c.category] -= c.size
 	d := Usage{Requested: -c.requested, Allocated: -c.size, Blocks: -1}
 	queues := c.queues
+	p.recordFree(c)
 	p.unguard(c)
 	c.use = use{queues: queues[:0]}
 	if p.cfg.Event == nil || len(queues) == 0 {

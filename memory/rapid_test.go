@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,6 +21,13 @@ type machine struct {
 	limit  int64
 	peaks  map[string]int64
 	tag    byte
+	steps  [2][]request
+}
+
+// request is one of a step, and how many later ones see its block.
+type request struct {
+	bytes int64
+	life  int
 }
 
 // twin is a block of each pool, and what is expected of it.
@@ -47,7 +55,29 @@ func newMachine(t *rapid.T) *machine {
 		m.pools[i] = memory.New(s, memory.Config{LimitBytes: limit, Growable: growable, Moving: moving,
 			Event: func(int) memory.Event { return moment{&m.clocks[i], m.clocks[i]} }})
 	}
+	for i := range m.steps {
+		m.steps[i] = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) request {
+			return request{rapid.OneOf(rapid.Int64Range(0, 64<<10), rapid.Int64Range(0, 16<<20)).Draw(t, "bytes"), rapid.IntRange(0, 12).Draw(t, "life")}
+		}), 1, 12).Draw(t, "step")
+	}
 	return m
+}
+
+// Step is a round that may come again. What lives longer than it is left to Free.
+func (m *machine) Step(t *rapid.T) {
+	for _, p := range m.pools {
+		p.Round()
+	}
+	ends := map[int][]*twin{}
+	for i, r := range m.steps[rapid.IntRange(0, len(m.steps)-1).Draw(t, "which")] {
+		if b := m.alloc(t, memory.Request{Bytes: r.bytes}); b != nil {
+			ends[i+r.life] = append(ends[i+r.life], b)
+		}
+		m.Check(t)
+		for _, b := range ends[i] {
+			m.drop(t, slices.Index(m.live, b))
+		}
+	}
 }
 
 func (m *machine) Alloc(t *rapid.T) {
@@ -57,6 +87,11 @@ func (m *machine) Alloc(t *rapid.T) {
 		Queue:    rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(t, "queue"),
 		Category: memory.Category(rapid.IntRange(0, int(memory.Workspace)).Draw(t, "category")),
 	}
+	m.alloc(t, r)
+}
+
+// alloc returns nil where there is no room.
+func (m *machine) alloc(t *rapid.T, r memory.Request) *twin {
 	m.tag++
 	b := &twin{requested: r.Bytes, used: r.Bytes, category: r.Category, tag: m.tag}
 	var errs [2]error
@@ -78,7 +113,7 @@ func (m *machine) Alloc(t *rapid.T) {
 		if d := cmp.Diff(a, b); d != "" {
 			t.Fatal(d)
 		}
-		return
+		return nil
 	}
 	if mem := b.blocks[0].Bytes(); int64(len(mem)) != r.Bytes || cap(mem) != len(mem) {
 		t.Fatalf("%d bytes, capacity %d, for %d", len(mem), cap(mem), r.Bytes)
@@ -86,6 +121,7 @@ func (m *machine) Alloc(t *rapid.T) {
 		mem[0], mem[len(mem)-1] = b.tag, b.tag
 	}
 	m.live = append(m.live, b)
+	return b
 }
 
 func (m *machine) one(t *rapid.T) (*twin, int) {
@@ -97,7 +133,12 @@ func (m *machine) one(t *rapid.T) (*twin, int) {
 }
 
 func (m *machine) Free(t *rapid.T) {
-	b, i := m.one(t)
+	_, i := m.one(t)
+	m.drop(t, i)
+}
+
+func (m *machine) drop(t *rapid.T, i int) {
+	b := m.live[i]
 	m.live[i] = m.live[len(m.live)-1]
 	m.live = m.live[:len(m.live)-1]
 	m.free(t, b)

@@ -123,7 +123,7 @@ type Trial struct {
 	Micro       int
 	Saver       string                   // what Fit added to the job's options, "" for nothing
 	Peak        int64                    // of bytes in blocks
-	Reserved    int64                    // at most, of the device: what a limit bounds
+	Reserved    int64                    // at most, of the device: what a limit bounds; later steps may take 1 or 2 % more, if there is room
 	OutOfMemory *memory.OutOfMemoryError // in Plan.Trials: why it did not fit; nil: it did
 }
 
