@@ -23,19 +23,17 @@ func (s *Sums) Total() (a, b float64) {
 	return total(&s[0]), total(&s[1])
 }
 
-// add is not at one sum all the time, which would have to wait for itself.
-func (s *Sums) add(n int, f func(i int) (a, b float64)) {
-	for i := range n {
-		a, b := f(i)
-		s[0][i%8] += a
-		s[1][i%8] += b
-	}
+// add is for element i of a plane; one sum alone would have to wait for itself.
+func (s *Sums) add(i int, a, b float64) {
+	s[0][i&7] += a
+	s[1][i&7] += b
 }
 
-// vector tells how long each of the planes is, and whether there is vector code for them.
+// vector tells how long each of the planes is, and whether there is vector code for them, which is for a channel at a
+// time: too short planes are not worth it.
 func vector[T float32 | float64](s []T, c []Channel[T]) (n int, ok bool) {
 	n = len(s) / max(1, len(c))
-	return n, n > 0 && len(c) > 0 && level >= avx2 && unsafe.Sizeof(T(0)) == 4
+	return n, n > 3 && len(c) > 0 && level >= avx2 && unsafe.Sizeof(T(0)) == 4
 }
 
 // toPlanes is what a kernel is told of the length of planes: it is negative where their stores go past the caches, as
@@ -66,10 +64,9 @@ func NormPlanes[T float32 | float64](dst, x []T, c []Channel[T]) {
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dst, x := dst[at:at+n], x[at:at+n]
-		for i, v := range x {
-			dst[i] = min(max(T((v-k.Mean)*k.Scale)+k.Shift, k.Low), k.High)
+		k := &c[i]
+		for j := i * n; j < i*n+n; j++ {
+			dst[j] = min(max(T((x[j]-k.Mean)*k.Scale)+k.Shift, k.Low), k.High)
 		}
 	}
 }
@@ -83,10 +80,9 @@ func NormAddPlanes[T float32 | float64](dst, x, y []T, c []Channel[T]) {
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dst, x, y := dst[at:at+n], x[at:at+n], y[at:at+n]
-		for i, v := range x {
-			dst[i] = min(max(T((v-k.Mean)*k.Scale)+k.Shift+y[i], k.Low), k.High)
+		k := &c[i]
+		for j := i * n; j < i*n+n; j++ {
+			dst[j] = min(max(T((x[j]-k.Mean)*k.Scale)+k.Shift+y[j], k.Low), k.High)
 		}
 	}
 }
@@ -100,10 +96,9 @@ func NormBackPlanes[T float32 | float64](dst, dy, x []T, c []Channel[T], ahead i
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dst, dy, x := dst[at:at+n], dy[at:at+n], x[at:at+n]
-		for i, v := range x {
-			dst[i] = T(k.Scale*dy[i]) + T(k.P*(v-k.Mean)) + k.Q
+		k := &c[i]
+		for j := i * n; j < i*n+n; j++ {
+			dst[j] = T(k.Scale*dy[j]) + T(k.P*(x[j]-k.Mean)) + k.Q
 		}
 	}
 }
@@ -117,11 +112,10 @@ func PassBackPlanes[T float32 | float64](dst, dy, x []T, c []Channel[T], ahead i
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dst, dy, x := dst[at:at+n], dy[at:at+n], x[at:at+n]
-		for i, v := range x {
-			d := v - k.Mean
-			dst[i] = T(k.Scale*k.pass(T(d*k.Scale)+k.Shift, dy[i])) + T(k.P*d) + k.Q
+		k := &c[i]
+		for j := i * n; j < i*n+n; j++ {
+			d := x[j] - k.Mean
+			dst[j] = T(k.Scale*k.pass(T(d*k.Scale)+k.Shift, dy[j])) + T(k.P*d) + k.Q
 		}
 	}
 }
@@ -143,13 +137,13 @@ func MomentsPlanes[T float32 | float64](s []Sums, x []T, c []Channel[T], ahead i
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		x := x[at : at+n]
+		k := &c[i]
 		first := float64(k.Mean)
-		s[i].add(n, func(i int) (float64, float64) {
-			d := float64(x[i]) - first
-			return d, d * d
-		})
+		for j := range n {
+			at := i*n + j
+			d := float64(x[at]) - first
+			s[i].add(j, d, d*d)
+		}
 	}
 }
 
@@ -162,12 +156,12 @@ func ProductsPlanes[T float32 | float64](s []Sums, dy, x []T, c []Channel[T], ah
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dy, x := dy[at:at+n], x[at:at+n]
-		s[i].add(n, func(i int) (float64, float64) {
-			g := float64(dy[i])
-			return g, g * float64(x[i]-k.Mean)
-		})
+		k := &c[i]
+		for j := range n {
+			at := i*n + j
+			g := float64(dy[at])
+			s[i].add(j, g, g*float64(x[at]-k.Mean))
+		}
 	}
 }
 
@@ -180,13 +174,13 @@ func PassProductsPlanes[T float32 | float64](s []Sums, dy, x []T, c []Channel[T]
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dy, x := dy[at:at+n], x[at:at+n]
-		s[i].add(n, func(i int) (float64, float64) {
-			d := x[i] - k.Mean
-			g := float64(k.pass(T(d*k.Scale)+k.Shift, dy[i]))
-			return g, g * float64(d)
-		})
+		k := &c[i]
+		for j := range n {
+			at := i*n + j
+			d := x[at] - k.Mean
+			g := float64(k.pass(T(d*k.Scale)+k.Shift, dy[at]))
+			s[i].add(j, g, g*float64(d))
+		}
 	}
 }
 
@@ -200,13 +194,13 @@ func PassAddProductsPlanes[T float32 | float64](s []Sums, dst, dy, x, y []T, c [
 		return
 	}
 	for i := range c {
-		k, at := &c[i], i*n
-		dst, dy, x, y := dst[at:at+n], dy[at:at+n], x[at:at+n], y[at:at+n]
-		s[i].add(n, func(i int) (float64, float64) {
-			d := x[i] - k.Mean
-			dst[i] = k.pass(T(d*k.Scale)+k.Shift+y[i], dy[i])
-			g := float64(dst[i])
-			return g, g * float64(d)
-		})
+		k := &c[i]
+		for j := range n {
+			at := i*n + j
+			d := x[at] - k.Mean
+			dst[at] = k.pass(T(d*k.Scale)+k.Shift+y[at], dy[at])
+			g := float64(dst[at])
+			s[i].add(j, g, g*float64(d))
+		}
 	}
 }
