@@ -100,7 +100,8 @@ func (p *Pool) commit(c *chunk, size int64) (*chunk, error) {
 
 // move gives up to n bytes from off on the memory of a free chunk and returns how much: of
 // the shortest one that has a granule and, as the system keeps a list of pieces, a 16th of n,
-// and that is not among what grows, from start to end.
+// and that is not among what grows, from start to end. Not from a layout that has all its
+// memory: what went elsewhere would have to come back in each round.
 func (p *Pool) move(s *segment, off, n, start, end int64) int64 {
 	if p.mover == nil || p.plan != nil && p.plan.settled {
 		return 0

@@ -42,6 +42,7 @@ type rounds struct {
 	plan      *round   // what now is like so far, if that is laid out
 	at        int      // its next request
 	undecided bool     // nothing has been asked for yet
+	missed    bool     // a place was not to be had
 	with      uint64
 	wrong     int // layouts one after the other that were for another round
 	wait      int // rounds before the next one is made
@@ -62,7 +63,7 @@ func (p *Pool) Round() {
 		p.learn()
 	}
 	p.number++
-	p.now.asked, p.plan, p.at, p.undecided = p.now.asked[:0], nil, 0, true
+	p.now.asked, p.plan, p.at, p.undecided, p.missed = p.now.asked[:0], nil, 0, true, false
 }
 
 // learn takes up the round that ends.
@@ -76,13 +77,13 @@ func (p *Pool) learn() {
 		p.wait = p.wrong
 	}
 	before := p.last
-	if p.last = p.recall(); p.last == nil {
-		return
-	}
-	p.last.with = p.with
-	p.last.settled = followed && p.last == p.plan && p.last.seg != nil
+	p.last = p.recall()
 	if before != nil {
 		before.next = p.last
+	}
+	if p.last != nil {
+		p.last.with = p.with
+		p.last.settled = followed && !p.missed && p.last == p.plan && p.last.seg != nil
 	}
 }
 
@@ -216,10 +217,12 @@ func (p *Pool) place(size int64, queue int) (*chunk, error) {
 			need += roundUp(min(end, n.off+n.size), p.granule) - max(from, n.off)
 		case Free:
 		default:
+			p.missed = true
 			return nil, nil
 		}
 	}
 	if need > p.limit-p.stats.Reserved || p.trim > 0 && p.stats.Reserved+need > p.trim {
+		p.missed = true
 		return nil, nil
 	}
 	if c.state == Empty && c.off < from {
