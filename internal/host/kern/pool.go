@@ -14,13 +14,18 @@ func MaxPoolRow(dst []float32, place []uint8, x []float32, width, rows, kernel, 
 	if level < avx2 || n < 8 || stride > 2 || rows < 1 {
 		return 0
 	}
-	pool := maxPool1
-	if stride == 2 {
+	pool, block := maxPool1, 8
+	switch wide := level >= avx512 && n >= 16; {
+	case wide && stride == 2:
+		pool, block = maxPool2z, 16
+	case wide:
+		pool, block = maxPool1z, 16
+	case stride == 2:
 		pool = maxPool2
 	}
-	pool(n/8, &dst[0], &place[0], &x[0], width, rows, kernel, first)
-	if n%8 > 0 { // the last eight, some of them a second time
-		pool(1, &dst[n-8], &place[n-8], &x[(n-8)*stride], width, rows, kernel, first)
+	pool(n/block, &dst[0], &place[0], &x[0], width, rows, kernel, first)
+	if n%block > 0 { // the last ones, some of them a second time
+		pool(1, &dst[n-block], &place[n-block], &x[(n-block)*stride], width, rows, kernel, first)
 	}
 	return n
 }

@@ -24,8 +24,8 @@ TEXT ·maxPool1(SB), NOSPLIT, $0-64
 
 block:
 	VMOVAPS Y13, Y0
-	VMOVDQA Y14, Y1
-	VMOVDQA Y14, Y2
+	VMOVAPS Y14, Y1
+	VMOVAPS Y14, Y2
 	MOVQ    DX, R11
 	MOVQ    R9, R12
 
@@ -80,8 +80,8 @@ TEXT ·maxPool2(SB), NOSPLIT, $0-64
 
 block:
 	VMOVAPS Y13, Y0
-	VMOVDQA Y14, Y1
-	VMOVDQA Y14, Y2
+	VMOVAPS Y14, Y1
+	VMOVAPS Y14, Y2
 	MOVQ    DX, R11
 	MOVQ    R9, R12
 
@@ -91,8 +91,8 @@ row:
 
 column:
 	VMOVUPS      (AX), Y3
-	VMOVUPS      32(AX), Y7
-	VSHUFPS      $0x88, Y7, Y3, Y3
+	VMOVUPS      32(AX), Y4
+	VSHUFPS      $0x88, Y4, Y3, Y3
 	VPERMQ       $0xd8, Y3, Y3
 	VCMPPS       $0x1e, Y0, Y3, Y4
 	VCMPPS       $0x03, Y3, Y3, Y5
@@ -118,6 +118,132 @@ column:
 	JNZ          block
 	VZEROUPPER
 	RET
+
+// func maxPool1z(blocks int, dst *float32, place *uint8, x *float32, width int, rows int, kernel int, first int)
+// Requires: AVX, AVX512F
+TEXT ·maxPool1z(SB), NOSPLIT, $0-64
+	MOVQ         blocks+0(FP), CX
+	MOVQ         dst+8(FP), DI
+	MOVQ         place+16(FP), SI
+	MOVQ         x+24(FP), DX
+	MOVQ         width+32(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         rows+40(FP), R9
+	MOVQ         kernel+48(FP), R10
+	MOVQ         first+56(FP), AX
+	MOVL         $0x00000001, BX
+	VPBROADCASTD BX, Z15
+	MOVL         $0xff800000, BX
+	VPBROADCASTD BX, Z13
+	VPBROADCASTD AX, Z14
+
+block:
+	VMOVAPS Z13, Z0
+	VMOVAPS Z14, Z1
+	VMOVAPS Z14, Z2
+	MOVQ    DX, R11
+	MOVQ    R9, R12
+
+row:
+	MOVQ R11, AX
+	MOVQ R10, BX
+
+column:
+	VMOVUPS   (AX), Z3
+	VCMPPS    $0x1e, Z0, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K1, K2, K1
+	VMOVAPS   Z3, K1, Z0
+	VMOVDQA32 Z2, K1, Z1
+	VPADDD    Z15, Z2, Z2
+	ADDQ      $0x04, AX
+	DECQ      BX
+	JNZ       column
+	ADDQ      R8, R11
+	DECQ      R12
+	JNZ       row
+	VMOVUPS   Z0, (DI)
+	VPMOVDB   Z1, (SI)
+	ADDQ      $0x00000040, DX
+	ADDQ      $0x40, DI
+	ADDQ      $0x10, SI
+	DECQ      CX
+	JNZ       block
+	VZEROUPPER
+	RET
+
+// func maxPool2z(blocks int, dst *float32, place *uint8, x *float32, width int, rows int, kernel int, first int)
+// Requires: AVX, AVX512F
+TEXT ·maxPool2z(SB), NOSPLIT, $0-64
+	MOVQ         blocks+0(FP), CX
+	MOVQ         dst+8(FP), DI
+	MOVQ         place+16(FP), SI
+	MOVQ         x+24(FP), DX
+	MOVQ         width+32(FP), R8
+	SHLQ         $0x02, R8
+	MOVQ         rows+40(FP), R9
+	MOVQ         kernel+48(FP), R10
+	MOVQ         first+56(FP), AX
+	MOVL         $0x00000001, BX
+	VPBROADCASTD BX, Z15
+	MOVL         $0xff800000, BX
+	VPBROADCASTD BX, Z13
+	VPBROADCASTD AX, Z14
+	VMOVDQU32    maxPool2zEven<>+0(SB), Z4
+
+block:
+	VMOVAPS Z13, Z0
+	VMOVAPS Z14, Z1
+	VMOVAPS Z14, Z2
+	MOVQ    DX, R11
+	MOVQ    R9, R12
+
+row:
+	MOVQ R11, AX
+	MOVQ R10, BX
+
+column:
+	VMOVUPS   (AX), Z3
+	VPERMT2PS 64(AX), Z4, Z3
+	VCMPPS    $0x1e, Z0, Z3, K1
+	VCMPPS    $0x03, Z3, Z3, K2
+	KORW      K1, K2, K1
+	VMOVAPS   Z3, K1, Z0
+	VMOVDQA32 Z2, K1, Z1
+	VPADDD    Z15, Z2, Z2
+	ADDQ      $0x04, AX
+	DECQ      BX
+	JNZ       column
+	ADDQ      R8, R11
+	DECQ      R12
+	JNZ       row
+	VMOVUPS   Z0, (DI)
+	VPMOVDB   Z1, (SI)
+	ADDQ      $0x00000080, DX
+	ADDQ      $0x40, DI
+	ADDQ      $0x10, SI
+	DECQ      CX
+	JNZ       block
+	VZEROUPPER
+	RET
+
+DATA maxPool2zEven<>+0(SB)/4, $0x00000000
+DATA maxPool2zEven<>+4(SB)/4, $0x00000002
+DATA maxPool2zEven<>+8(SB)/4, $0x00000004
+DATA maxPool2zEven<>+12(SB)/4, $0x00000006
+DATA maxPool2zEven<>+16(SB)/4, $0x00000008
+DATA maxPool2zEven<>+20(SB)/4, $0x0000000a
+DATA maxPool2zEven<>+24(SB)/4, $0x0000000c
+DATA maxPool2zEven<>+28(SB)/4, $0x0000000e
+DATA maxPool2zEven<>+32(SB)/4, $0x00000010
+DATA maxPool2zEven<>+36(SB)/4, $0x00000012
+DATA maxPool2zEven<>+40(SB)/4, $0x00000014
+DATA maxPool2zEven<>+44(SB)/4, $0x00000016
+DATA maxPool2zEven<>+48(SB)/4, $0x00000018
+DATA maxPool2zEven<>+52(SB)/4, $0x0000001a
+DATA maxPool2zEven<>+56(SB)/4, $0x0000001c
+DATA maxPool2zEven<>+60(SB)/4, $0x0000001e
+GLOBL maxPool2zEven<>(SB), RODATA|NOPTR, $64
 
 DATA maxPoolBack2Low<>+0(SB)/4, $0x00000000
 DATA maxPoolBack2Low<>+4(SB)/4, $0x00000010

@@ -11,6 +11,12 @@ func maxPool1(blocks int, dst *float32, place *uint8, x *float32, width int, row
 func maxPool2(blocks int, dst *float32, place *uint8, x *float32, width int, rows int, kernel int, first int)
 
 //go:noescape
+func maxPool1z(blocks int, dst *float32, place *uint8, x *float32, width int, rows int, kernel int, first int)
+
+//go:noescape
+func maxPool2z(blocks int, dst *float32, place *uint8, x *float32, width int, rows int, kernel int, first int)
+
+//go:noescape
 func maxPoolBack2(dst *float32, dy *float32, place *uint8, w int, ow int, rows int, tap int, padding int)
 
 //go:noescape
