@@ -1,6 +1,8 @@
 package host
 
 import (
+	"math"
+
 	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/host/kern"
 	"github.com/snug-ml/snug/internal/host/par"
@@ -43,19 +45,42 @@ func maxPoolTo[T float32 | float64, I uint8 | int32](a *driver.Args, at []I) {
 	x, y := driver.Of[T](&a.In[0]), driver.Of[T](&a.Out[0])
 	kernel, stride, padding := int(a.F[0]), int(a.F[1]), int(a.F[2])
 	from, to := inside(kernel, stride, padding, w, ow)
+	pitch := w + 2*padding
 	par.Range(a.Threads, n, channelGrain(h*w), func(lo, hi int) {
+		// The rows that windows are of, with padding that is never greater: so all have all their elements.
+		b := takeBuffers[T]()
+		defer b.give()
+		strip := b[0][:]
+		padded, lowest := kernel*pitch < len(strip), T(math.Inf(-1))
+		if padded {
+			for i := range strip {
+				strip[i] = lowest
+			}
+		}
 		for p := lo; p < hi; p++ {
 			image := x[p*h*w:][:h*w]
 			for i := range oh {
 				r0, r1, rowFirst := window(i, kernel, stride, padding, h)
 				out := (p*oh + i) * ow
 				best, place := y[out:out+ow], at[out:out+ow]
-				to := to
-				if to > from {
-					to = from + maxPoolRow(best[from:to], place[from:to], image[r0*w+from*stride-padding:], w, r1-r0, kernel, stride, rowFirst*kernel)
+				begin, end := from, from // of what vector code does
+				switch {
+				case padded:
+					for r := r0; r < r1; r++ {
+						copy(strip[(r-r0)*pitch+padding:], image[r*w:][:w])
+					}
+					begin, end = 0, maxPoolRow(best, place, strip, pitch, r1-r0, kernel, stride, rowFirst*kernel)
+				case to > from:
+					end += maxPoolRow(best[from:to], place[from:to], image[r0*w+from*stride-padding:], w, r1-r0, kernel, stride, rowFirst*kernel)
 				}
-				for j := range best {
-					if from <= j && j < to {
+				for j := 0; j < ow; j++ {
+					if j == from {
+						j = max(from, min(to, end))
+					}
+					if j == ow {
+						break
+					}
+					if begin <= j && j < end && best[j] != lowest { // else its place may be in the padding
 						continue
 					}
 					c0, c1, first := window(j, kernel, stride, padding, w)
