@@ -20,7 +20,8 @@ func init() {
 func adam8bit(a *driver.Args) {
 	const few = 4 * kern.Block8 // grain is a multiple of it
 	gradient, weights := newStepOperand[float32](a, 0), newStepOperand[float32](a, 1)
-	c := newNumbers[float32](adamNumbers(a.F))
+	c := newNumbers[float32](adamNumbers(a.F), a.Scale)
+	gradient.scale = 0 // the rule multiplies
 	mean, meanScale := driver.Of[uint8](&a.Out[1]), driver.Of[float32](&a.Out[2])
 	square, squareScale := driver.Of[uint8](&a.Out[3]), driver.Of[float32](&a.Out[4])
 	par.Range(a.Threads, a.In[0].Len(), grain, func(lo, hi int) {

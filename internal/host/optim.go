@@ -50,12 +50,16 @@ func init() {
 	}, adamax[float32], adamax[float64], always(kern.Adamax))
 }
 
-// numbers are what a rule computes with, made of a kernel's in float64.
-type numbers[T number] [8]T
+// numbers are what a rule computes with, made of a kernel's in float64; the last one is what
+// gradients are multiplied by.
+type numbers[T number] [9]T
 
-func newNumbers[T number](f []float64) (c numbers[T]) {
+func newNumbers[T number](f []float64, scale float64) (c numbers[T]) {
 	for i, v := range f {
 		c[i] = T(v)
+	}
+	if c[8] = T(scale); scale == 0 {
+		c[8] = 1
 	}
 	return c
 }
@@ -95,27 +99,31 @@ func updates[T float32 | float64](of func(f []float64) []float64, f step[T], vec
 		rule kern.Rule
 		n    int // of operands
 		in   [6]stepOperand[T]
+		run  int // how many elements are stepped at a time
 	}
 	all := func(as []*driver.Args) {
 		ones := make([]one, len(as))
 		for k, a := range as {
 			p := &ones[k]
-			p.c, p.n = newNumbers[T](of(a.F)), 1+len(a.Out)
+			p.c, p.n, p.run = newNumbers[T](of(a.F), a.Scale), 1+len(a.Out), grain
 			if vector != nil {
 				p.rule = vector(a.F, len(a.Out)-1)
 			}
 			for i := range p.n {
-				p.in[i] = newStepOperand[T](a, i)
+				if p.in[i] = newStepOperand[T](a, i); p.in[i].direct == nil {
+					p.run = chunk
+				}
 			}
+			p.in[0].scale = 0 // the rule multiplies
 		}
 		inParts(as, func(k, lo, hi int) {
 			p := &ones[k]
 			t := pool.Get().(*stepping)
 			defer pool.Put(t)
 			v := &t.runs
-			for at := lo; at < hi; at += chunk {
+			for at := lo; at < hi; at += p.run {
 				for i := range p.n {
-					v[i] = p.in[i].read(t.buffers[i][:], at, min(at+chunk, hi))
+					v[i] = p.in[i].read(t.buffers[i][:], at, min(at+p.run, hi))
 				}
 				if vector == nil || !p.rule.Run(f32(v[1]), f32(v[0]), f32(v[2]), f32(v[3]), f32(v[4]), f32(p.c[:])) {
 					f(&p.c, v[1], v[0], (*states[T])(v[2:]))
@@ -159,7 +167,7 @@ func sgd[T float32 | float64](c *numbers[T], w, g []T, _ *states[T]) {
 	rate, decay := c[0], c[1]
 	g = g[:len(w)]
 	for i := range w {
-		w[i] -= rate * (g[i] + decay*w[i])
+		w[i] -= rate * (T(g[i]*c[8]) + decay*w[i])
 	}
 }
 
@@ -169,7 +177,7 @@ func momentum[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 	m := s[0][:len(w)]
 	g = g[:len(w)]
 	for i := range w {
-		d := g[i] + decay*w[i]
+		d := T(g[i]*c[8]) + decay*w[i]
 		v := mu*m[i] + damp*d
 		m[i] = v
 		if nesterov {
@@ -192,7 +200,7 @@ func adam[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 	g = g[:len(w)]
 	for i := range w {
 		x := w[i] * keep
-		d := g[i] + decay*x
+		d := T(g[i]*c[8]) + decay*x
 		m[i] += part1 * (d - m[i])
 		v[i] = b2*v[i] + part2*d*d
 		q := v[i]
@@ -217,7 +225,7 @@ func rmsprop[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 		mean = next[0]
 	}
 	for i := range w {
-		d := g[i] + decay*w[i]
+		d := T(g[i]*c[8]) + decay*w[i]
 		v[i] = alpha*v[i] + part*d*d
 		q := v[i]
 		if centered {
@@ -237,7 +245,7 @@ func rmsprop[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 func adagrad[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 	rate, decay, eps := c[0], c[1], c[2]
 	for i := range w {
-		d := g[i] + decay*w[i]
+		d := T(g[i]*c[8]) + decay*w[i]
 		s[0][i] += d * d
 		w[i] -= rate * d / (sqrt(s[0][i]) + eps)
 	}
@@ -248,7 +256,7 @@ func adadelta[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 	rate, decay, rho, part, eps := c[0], c[1], c[2], c[3], c[4]
 	v, u := s[0], s[1]
 	for i := range w {
-		d := g[i] + decay*w[i]
+		d := T(g[i]*c[8]) + decay*w[i]
 		v[i] = rho*v[i] + part*d*d
 		d *= sqrt(u[i]+eps) / sqrt(v[i]+eps)
 		u[i] = rho*u[i] + part*d*d
@@ -262,7 +270,7 @@ func nadam[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 	onGrad, decay, part1, b2, part2, eps, onMean, root := c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]
 	m, v := s[0], s[1]
 	for i := range w {
-		d := g[i] + decay*w[i]
+		d := T(g[i]*c[8]) + decay*w[i]
 		m[i] += part1 * (d - m[i])
 		v[i] = b2*v[i] + part2*d*d
 		w[i] -= (onGrad*d + onMean*m[i]) / (sqrt(v[i])*root + eps)
@@ -274,7 +282,7 @@ func adamax[T float32 | float64](c *numbers[T], w, g []T, s *states[T]) {
 	rate, decay, part, b2, eps := c[0], c[1], c[2], c[3], c[4]
 	m, u := s[0], s[1]
 	for i := range w {
-		d := g[i] + decay*w[i]
+		d := T(g[i]*c[8]) + decay*w[i]
 		m[i] += part * (d - m[i])
 		u[i] = max(b2*u[i], abs(d)+eps)
 		w[i] -= rate * m[i] / u[i]

@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, rule := range rules {
-		c := newNumbers[float32](rule.f)
+		c := newNumbers[float32](rule.f, 0.7)
 		for n := range 40 {
 			v := make([][]float32, 5) // weights, gradient, states
 			for i := range 2 + rule.states {

@@ -41,16 +41,14 @@ func newStepOperand[T float32 | float64](a *driver.Args, i int) (o stepOperand[T
 }
 
 func (o *stepOperand[T]) read(buf []T, lo, hi int) []T {
+	if o.direct != nil && o.scale == 0 {
+		return o.direct[lo:hi]
+	}
 	v := buf[:hi-lo]
-	switch {
-	case o.load != nil:
-		if o.load(v, lo, 1); o.scale != 0 {
-			scaled(v, v, o.scale)
-		}
-	case o.scale != 0:
+	if o.direct != nil {
 		scaled(v, o.direct[lo:hi], o.scale)
-	default:
-		v = o.direct[lo:hi]
+	} else if o.load(v, lo, 1); o.scale != 0 {
+		scaled(v, v, o.scale)
 	}
 	return v
 }

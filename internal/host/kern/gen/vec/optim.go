@@ -1,12 +1,12 @@
 package main
 
 // Optimizers' rules have one signature: weights, gradient and up to three states, of which a rule uses those that it
-// reads. The formulas are those of package host, in its order of operations.
+// reads. The last scalar, number 8, multiplies the gradient first. The formulas are those of package host, in its order of operations.
 func rules() {
 	// rule writes the weights and the states, or as many of these as its body gives.
 	rule := func(name string, states int, body func(w, g *value, s []*value) []*value) {
 		all, read := "w grad a b c", "w grad a b c"[:len("w grad")+2*states]
-		row(name, all, read, "w a b c", func(in []*value) []*value { return body(in[0], in[1], in[2:]) })
+		row(name, all, read, "w a b c", func(in []*value) []*value { return body(in[0], mul(in[1], scalar(8)), in[2:]) })
 	}
 	decayed := func(g, w *value, decay int) *value { return add(g, mul(w, scalar(decay))) }
 	toward := func(m, g *value, part int) *value { return add(m, mul(sub(g, m), scalar(part))) }
