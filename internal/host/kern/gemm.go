@@ -26,12 +26,11 @@ type Mat[T any] struct {
 // its bits depend neither on the number of threads nor on what other rows and columns there are.
 const (
 	gemmDepth = 512     // a panel of either operand stays in the first two levels of the cache,
-	gemmBlock = 3 << 16 // elements of a, packed at a time, in the second
-	gemmCols  = 1024    // packed at a time
+	gemmBlock = 3 << 16 // elements of a, packed at a time, in the second,
+	gemmRoom  = 1 << 17 // or so many where each thread packs its own
+	gemmCols  = 1024    // of sums that are not summed in place
 	gemmSlack = 8       // elements after a panel that packing it may write
 	gemmOwn   = 128     // rows, at least, of each thread where each has blocks of its own
-	gemmRows  = 1 << 16 // elements of a in one of these, at least
-	gemmGroup = 16      // panels each way that one goroutine takes at a time, at most
 	panelCols = 32      // of b, at most
 
 	gemmSmall  = 48 * 48 * 48 // multiplications up to which packing a costs more than it brings
@@ -77,17 +76,23 @@ func GemmWorkspace(t driver.DType, m, n, k, threads int, acc bool) int64 {
 	return a.size()
 }
 
-// A gemm is a product of elements T, computed in F.
+// A gemm is a product of elements T, computed in F. Threads share it in one of three ways: each has blocks of rows of its
+// own, of which it packs what it needs; or, of fewer rows, all are packed together, and each thread takes panels of
+// columns, as it is done with the one before; or, of few columns, too, both operands are packed together.
 type gemm[T Elem, F floating] struct {
-	m, n             int // the other way round if turned
-	k, fold          int // the depth in packed values, each of so many elements
-	threads          int
-	rows, cols, deep int // of a block
-	rooms            int // blocks that are worked on at a time, each with a part of these:
-	pa, pb           []F // packed panels of a block of either operand
-	sums             []F // a block of the result, where it can't be summed in place
-	turned           []F // the product of few columns, as one of few rows
-	bias             []F
+	m, n       int // the other way round if turned
+	k, fold    int // the depth in packed values, each of so many elements
+	threads    int
+	rows, cols int // of a block
+	deep       int // that is summed at a time,
+	span       int // and that is packed of a block's rows
+	rooms      int // threads with blocks of their own
+	grid       bool
+	pa         []F // packed rows, in each room
+	pb         []F // packed columns: a panel for each thread; all of a block for a grid
+	sums       []F // a block of the result in each room, where it can't be summed in place
+	turned     []F // the product of few columns, as one of few rows
+	bias       []F
 
 	kern    gemmKernel[F]
 	turns   bool
@@ -122,22 +127,30 @@ func newGemm[T Elem, F floating](m, n, k, threads int, acc bool, a *arena) gemm[
 		g.threads = 1
 	}
 	g.deep = evenly(g.k, gemmDepth, 4)
-	block, packed := gemmBlock, gemmCols
-	if g.rooms = 1; g.threads == 1 {
-		packed = panelCols // one panel after the other
-	} else if m >= g.threads*gemmOwn {
-		block, g.rooms, packed = max(gemmBlock/g.threads, gemmRows), g.threads, panelCols
+	sums := g.half() && (g.kern.round == nil || acc || g.k == 0 || g.k > g.deep)
+	g.cols = evenly(n, n, panelCols)
+	if sums {
+		g.cols = evenly(n, gemmCols, panelCols)
+	}
+	block := gemmBlock
+	if g.rooms = 1; g.threads > 1 && m >= g.threads*gemmOwn {
+		block, g.rooms = gemmRoom, g.threads
 	}
 	g.rows = evenly((m+g.rooms-1)/g.rooms, block/max(g.deep, 64), 1)
-	g.cols = evenly(n, gemmCols, panelCols)
-	sums := g.half() && (g.kern.round == nil || acc || g.k == 0 || g.k > g.deep)
-	if packed == panelCols && !sums {
-		g.cols = evenly(n, n, panelCols)
+	g.span = g.deep
+	rowPanels, colPanels := g.panels(g.rows, g.cols)
+	packed := panelCols * g.threads
+	if g.threads > g.rooms {
+		if g.grid = rowPanels > 4 && colPanels < 2*g.threads; g.grid {
+			packed = g.cols
+		} else if g.k > g.deep {
+			g.span = evenly(g.k, block/g.rows/g.deep*g.deep, g.deep)
+		}
 	}
 	if g.half() || !g.small() {
-		g.pa = take[F](a, g.rooms*((g.rows*g.deep+(g.rows+3)/4*gemmSlack+15)&^15))
+		g.pa = take[F](a, g.rooms*((g.rows*g.span+g.span/max(g.deep, 1)*rowPanels*gemmSlack+15)&^15))
 	}
-	g.pb = take[F](a, g.rooms*min(packed, g.cols)*g.deep)
+	g.pb = take[F](a, packed*g.deep)
 	if sums {
 		g.sums = take[F](a, g.rooms*g.rows*g.cols)
 	}
@@ -183,20 +196,38 @@ func (g *gemm[T, F]) multiply(a, b, c Mat[T], acc bool, bias []T) {
 	}
 	for i := 0; i < g.m; i += g.rows {
 		for j := 0; j < g.n; j += g.cols {
-			g.block(g.threads, i, j, acc, bias != nil)
+			s := g.block(i, j, acc, bias != nil)
+			for more := g.k > 0; more; more = s.forward() {
+				s.run()
+			}
 		}
 	}
 }
 
-// blocks are worked on by a thread each, so that none waits for another but at the end.
+// blocks are worked on by a thread each, so that none waits for another but at the end, when who is done helps the others.
 func (g *gemm[T, F]) blocks(acc, bias bool) {
+	all := make([]gemmShare[T, F], g.rooms)
 	var next atomic.Int64
+	take := func() int { return (int(next.Add(1)) - 1) * g.rows }
 	par.For(g.rooms, g.rooms, func(room int) {
-		own := *g
+		own, s := *g, &all[room]
 		own.pa, own.pb, own.sums = part(g.pa, room, g.rooms), part(g.pb, room, g.rooms), part(g.sums, room, g.rooms)
-		for i := (int(next.Add(1)) - 1) * g.rows; i < g.m; i = (int(next.Add(1)) - 1) * g.rows {
+		for i := take(); i < g.m; i = take() {
 			for j := 0; j < g.n; j += g.cols {
-				own.block(1, i, j, acc, bias)
+				s.gemmStep = own.block(i, j, acc, bias)
+				for more := g.k > 0; more; more = s.forward() {
+					for t := range s.rowPacks() {
+						s.pack(t)
+					}
+					s.next.Store(0)
+					s.open.Store(s.last() && j+g.cols >= g.n && int(next.Load())*g.rows >= g.m)
+					s.take(own.pb)
+				}
+			}
+		}
+		for i := range all {
+			if s := &all[(room+i)%g.rooms]; s.open.Load() {
+				s.take(own.pb)
 			}
 		}
 	})
@@ -214,40 +245,68 @@ func same[F, T any](x []T) []F {
 // A gemmStep adds the product of some of the depth to a block of the result.
 type gemmStep[T Elem, F floating] struct {
 	gemm[T, F]
-	alone            bool // no other thread has a part of the block
-	i, j, p          int  // where it begins
-	rows, cols, deep int
-	rowPanels        int
-	colPanels        int
-	rowGroup         int // panels that a goroutine takes at a time
-	colGroup         int
-	a, b             []F // where the operands need no packing
-	c, d             []F // the result; what to add, if anything
-	ldc, ldd         int
-	last             bool
-	rounds           bool // results, not sums
+	i, j, p    int // where it begins
+	rows, cols int
+	rowPanels  int
+	colPanels  int
+	rowGroup   int // panels that a goroutine takes at a time from a grid
+	a, b       []F // where the operands need no packing
+	c, d       []F // the result; what to add, if anything
+	ldc, ldd   int
 }
 
-func (g *gemm[T, F]) block(threads, i, j int, acc, bias bool) {
-	s := gemmStep[T, F]{gemm: *g, alone: threads == 1, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
+// A gemmShare is a step of which several threads take panels of columns.
+type gemmShare[T Elem, F floating] struct {
+	gemmStep[T, F]
+	next atomic.Int64
+	open atomic.Bool // to threads that have other rows
+}
+
+func (g *gemm[T, F]) panels(rows, cols int) (int, int) {
+	return (rows + g.kern.rows - 1) / g.kern.rows, (cols + g.kern.cols - 1) / g.kern.cols
+}
+
+// block is the first step of a block.
+func (g *gemm[T, F]) block(i, j int, acc, bias bool) gemmStep[T, F] {
+	s := gemmStep[T, F]{gemm: *g, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
+	s.rowPanels, s.colPanels = g.panels(s.rows, s.cols)
 	s.c, s.ldc = g.sums, s.cols
 	if !g.half() {
 		s.c, s.ldc = same[F](g.c.Data[i*g.c.RS+j:]), g.c.RS
 	}
 	s.addend(acc, bias)
-	s.rowPanels = (s.rows + g.kern.rows - 1) / g.kern.rows
-	s.colPanels = (s.cols + g.kern.cols - 1) / g.kern.cols
-	s.split(threads)
-	for ; s.p < g.k; s.p += s.deep {
-		s.deep = min(g.deep, g.k-s.p)
-		s.last = s.p+s.deep == g.k
-		s.rounds = s.last && g.kern.round != nil
-		s.run(threads)
-		s.d, s.ldd = s.c, s.ldc
-	}
 	if g.k == 0 && g.half() {
 		s.round(0, s.rows, 0, s.cols)
 	}
+	s.inPlace()
+	return s
+}
+
+// inPlace says which operands need no packing.
+func (s *gemmStep[T, F]) inPlace() {
+	s.a, s.b = nil, nil
+	if s.half() || s.k == 0 {
+		return
+	}
+	if s.small() || s.n <= gemmFew {
+		s.a = same[F](s.gemm.a.Data[s.i*s.gemm.a.RS+s.p*s.gemm.a.CS:])
+	}
+	if s.gemm.b.CS == 1 && (s.small() || s.rowPanels <= 2) {
+		s.b = same[F](s.gemm.b.Data[s.p*s.gemm.b.RS+s.j:])
+	}
+}
+
+func (s *gemmStep[T, F]) last() bool { return s.p+s.span >= s.k }
+
+// forward makes it the next step, if there is one.
+func (s *gemmStep[T, F]) forward() bool {
+	if s.last() {
+		return false
+	}
+	s.p += s.span
+	s.d, s.ldd = s.c, s.ldc
+	s.inPlace()
+	return true
 }
 
 // addend is what the first step adds to.
@@ -280,48 +339,31 @@ func (s *gemmStep[T, F]) begin(acc, bias bool) {
 	}
 }
 
-// split groups panels: large groups read each packed panel from the cache more often, small ones share out better.
-func (s *gemmStep[T, F]) split(threads int) {
-	s.rowGroup, s.colGroup = s.rowPanels, min(s.colPanels, gemmGroup) // a panel of columns is packed, meets all rows, is forgotten
-	if threads == 1 {
-		return
-	}
-	for s.tasks() < 4*threads && s.colGroup > 1 && s.rowGroup*s.colGroup > 4 {
-		s.colGroup = (s.colGroup + 1) / 2
-	}
-	for s.tasks() < 2*threads && s.rowGroup > 4 { // then all panels are packed before any is met
-		s.rowGroup = (s.rowGroup + 1) / 2
-	}
-}
-
-func (s *gemmStep[T, F]) tasks() int {
-	return (s.rowPanels + s.rowGroup - 1) / s.rowGroup * ((s.colPanels + s.colGroup - 1) / s.colGroup)
-}
-
-func (s *gemmStep[T, F]) run(threads int) {
-	s.a, s.b = nil, nil
-	if !s.half() && (s.small() || s.n <= gemmFew) {
-		s.a = same[F](s.gemm.a.Data[s.i*s.gemm.a.RS+s.p*s.gemm.a.CS:])
-	}
-	if !s.half() && s.gemm.b.CS == 1 && (s.small() || s.rowPanels <= 2) {
-		s.b = same[F](s.gemm.b.Data[s.p*s.gemm.b.RS+s.j:])
-	}
-	if threads == 1 {
+func (s *gemmStep[T, F]) run() {
+	if s.threads == 1 {
 		for t := range s.packs() {
 			s.pack(t)
 		}
-		for t := range s.tasks() {
-			s.task(t)
+		for q := range s.colPanels {
+			s.panel(q, s.pb)
 		}
 		return
 	}
-	shared := *s // what goroutines share is on the heap; small products don't come here
-	packers := threads
-	if s.rows*s.deep <= gemmLittle && s.colPacks() == 0 {
+	shared := gemmShare[T, F]{gemmStep: *s} // on the heap, where small products don't come
+	packers := s.threads
+	if s.rows*s.span <= gemmLittle && !s.grid {
 		packers = 1
 	}
 	par.For(packers, shared.packs(), shared.pack)
-	par.For(threads, shared.tasks(), shared.task)
+	if !s.grid {
+		par.For(s.threads, s.threads, func(room int) { shared.take(part(shared.pb, room, shared.threads)) })
+		return
+	}
+	shared.rowGroup = s.rowPanels
+	for shared.tasks() < 2*s.threads && shared.rowGroup > 4 {
+		shared.rowGroup = (shared.rowGroup + 1) / 2
+	}
+	par.For(s.threads, shared.tasks(), shared.task)
 }
 
 // gemmPacks is how many panels a goroutine packs at a time.
@@ -337,7 +379,7 @@ func (s *gemmStep[T, F]) rowPacks() int {
 }
 
 func (s *gemmStep[T, F]) colPacks() int {
-	if s.b != nil || s.rowGroup == s.rowPanels {
+	if s.b != nil || !s.grid {
 		return 0
 	}
 	return (s.colPanels + gemmPacks - 1) / gemmPacks
@@ -346,7 +388,7 @@ func (s *gemmStep[T, F]) colPacks() int {
 func (s *gemmStep[T, F]) pack(t int) {
 	if rows := s.rowPacks(); t >= rows {
 		for q := (t - rows) * gemmPacks; q < min((t-rows+1)*gemmPacks, s.colPanels); q++ {
-			s.packCols(q, s.packedCols(q))
+			s.packCols(q, s.p, s.packedCols(q))
 		}
 		return
 	}
@@ -354,9 +396,6 @@ func (s *gemmStep[T, F]) pack(t int) {
 		s.packRows(q)
 	}
 }
-
-// elements are how many the step takes of the depth.
-func (s *gemmStep[T, F]) elements() int { return min(s.deep*s.fold, s.depth-s.p*s.fold) }
 
 // rowPanel is the rows of panel q: all panels are of the same height, or one less.
 func (s *gemmStep[T, F]) rowPanel(q int) (r0, r1 int) {
@@ -367,69 +406,93 @@ func (s *gemmStep[T, F]) colPanel(q int) (c0, c1 int) {
 	return q * s.kern.cols, min((q+1)*s.kern.cols, s.cols)
 }
 
+// elements are how many are summed at a time of the depth, from p on.
+func (s *gemmStep[T, F]) elements(p int) int { return min(s.deep*s.fold, s.depth-p*s.fold) }
+
 func (s *gemmStep[T, F]) packRows(q int) {
 	r0, r1 := s.rowPanel(q)
-	a, p, k := s.gemm.a, s.p*s.fold, s.elements()
-	pack(s.packing, s.packedRows(q), r1-r0, a.Data[(s.i+r0)*a.RS+p*a.CS:], a.RS, a.CS, r1-r0, k)
+	a := s.gemm.a
+	for p := s.p; p < min(s.p+s.span, s.k); p += s.deep {
+		at := p * s.fold
+		pack(s.packing, s.packedRows(q, p), r1-r0, a.Data[(s.i+r0)*a.RS+at*a.CS:], a.RS, a.CS, r1-r0, s.elements(p))
+	}
 }
 
-func (s *gemmStep[T, F]) packedRows(q int) []F {
+func (s *gemmStep[T, F]) packedRows(q, p int) []F {
 	r0, _ := s.rowPanel(q)
-	return s.pa[r0*s.deep+q*gemmSlack:]
+	return s.pa[(p-s.p)/s.deep*(s.rows*s.deep+s.rowPanels*gemmSlack)+r0*s.deep+q*gemmSlack:]
 }
 
 func (s *gemmStep[T, F]) packedCols(q int) []F { return s.pb[q*s.kern.cols*s.deep:] }
 
-func (s *gemmStep[T, F]) packCols(q int, dst []F) {
+func (s *gemmStep[T, F]) packCols(q, p int, dst []F) {
 	c0, c1 := s.colPanel(q)
-	b, p, k := s.gemm.b, s.p*s.fold, s.elements()
-	pack(s.packing, dst, s.kern.cols, b.Data[p*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, k)
+	b, at := s.gemm.b, p*s.fold
+	pack(s.packing, dst, s.kern.cols, b.Data[at*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, s.elements(p))
+}
+
+// take computes panels, of which other threads take some, too, until none is left. Its own panel is packed in pb.
+func (s *gemmShare[T, F]) take(pb []F) {
+	for q := int(s.next.Add(1)) - 1; q < s.colPanels; q = int(s.next.Add(1)) - 1 {
+		s.panel(q, pb)
+	}
+}
+
+// panel computes a panel of columns, packed in the cache, over the one before.
+func (s *gemmStep[T, F]) panel(q int, pb []F) {
+	for p := s.p; p < min(s.p+s.span, s.k); p += s.deep {
+		if s.b == nil {
+			s.packCols(q, p, pb)
+		}
+		s.tiles(0, s.rowPanels, q, p, pb)
+	}
+}
+
+// tasks are those of a grid.
+func (s *gemmStep[T, F]) tasks() int {
+	return (s.rowPanels + s.rowGroup - 1) / s.rowGroup * s.colPanels
 }
 
 func (s *gemmStep[T, F]) task(t int) {
-	groups := (s.colPanels + s.colGroup - 1) / s.colGroup
-	row0, col0 := t/groups*s.rowGroup, t%groups*s.colGroup
-	row1, col1 := min(row0+s.rowGroup, s.rowPanels), min(col0+s.colGroup, s.colPanels)
-	for col := col0; col < col1; col++ {
-		c0, c1 := s.colPanel(col)
-		b, bs := s.b, s.gemm.b.RS
-		switch {
-		case b != nil:
-			b = b[c0:]
-		case s.rowGroup < s.rowPanels:
-			b, bs = s.packedCols(col), s.kern.cols
-		default: // nobody else needs this panel: it is packed here, in the cache, over the one before
-			b, bs = s.pb, s.kern.cols
-			if !s.alone {
-				b = s.packedCols(col0)
-			}
-			s.packCols(col, b)
-		}
-		for row := row0; row < row1; row++ {
-			r0, r1 := s.rowPanel(row)
-			a, ars, acs := s.a, s.gemm.a.RS, s.gemm.a.CS
-			if a != nil {
-				a = a[r0*ars:]
-			} else {
-				a, ars, acs = s.packedRows(row), 1, r1-r0
-			}
-			d := s.d
-			if d != nil {
-				d = d[r0*s.ldd+c0:]
-			}
-			if s.rounds {
-				to := s.gemm.c
-				s.kern.round(r1-r0, c1-c0, s.deep, a, ars, acs, b, bs, same[driver.B16](to.Data)[(s.i+r0)*to.RS+s.j+c0:], to.RS, d, s.ldd)
-				continue
-			}
-			s.kern.tile(r1-r0, c1-c0, s.deep, a, ars, acs, b, bs, s.c[r0*s.ldc+c0:], s.ldc, d, s.ldd)
-		}
+	row, q := t/s.colPanels*s.rowGroup, t%s.colPanels
+	s.tiles(row, min(row+s.rowGroup, s.rowPanels), q, s.p, s.packedCols(q))
+}
+
+// tiles multiplies panels of rows by one of columns, which is packed in pb unless it needs no packing.
+func (s *gemmStep[T, F]) tiles(row0, row1, q, p int, pb []F) {
+	deep := min(s.deep, s.k-p)
+	last := p+deep == s.k
+	c0, c1 := s.colPanel(q)
+	b, bs := pb, s.kern.cols
+	if s.b != nil {
+		b, bs = s.b[(p-s.p)*s.gemm.b.RS+c0:], s.gemm.b.RS
 	}
-	if s.last && s.half() && !s.rounds {
+	d, ldd := s.d, s.ldd
+	if p > s.p {
+		d, ldd = s.c, s.ldc
+	}
+	for row := row0; row < row1; row++ {
+		r0, r1 := s.rowPanel(row)
+		a, ars, acs := s.a, s.gemm.a.RS, s.gemm.a.CS
+		if a != nil {
+			a = a[r0*ars+(p-s.p)*acs:]
+		} else {
+			a, ars, acs = s.packedRows(row, p), 1, r1-r0
+		}
+		d := d
+		if d != nil {
+			d = d[r0*ldd+c0:]
+		}
+		if last && s.kern.round != nil {
+			to := s.gemm.c
+			s.kern.round(r1-r0, c1-c0, deep, a, ars, acs, b, bs, same[driver.B16](to.Data)[(s.i+r0)*to.RS+s.j+c0:], to.RS, d, ldd)
+			continue
+		}
+		s.kern.tile(r1-r0, c1-c0, deep, a, ars, acs, b, bs, s.c[r0*s.ldc+c0:], s.ldc, d, ldd)
+	}
+	if last && s.half() && s.kern.round == nil {
 		r0, _ := s.rowPanel(row0)
 		_, r1 := s.rowPanel(row1 - 1)
-		c0, _ := s.colPanel(col0)
-		_, c1 := s.colPanel(col1 - 1)
 		s.round(r0, r1, c0, c1)
 	}
 }

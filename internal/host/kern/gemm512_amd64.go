@@ -57,6 +57,11 @@ var (
 )
 
 func tile512F32(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
+	if cols <= 32 {
+		kernel, mask := narrow512(&gemmF32zx1, &gemmF32zx2, 16, rows, cols)
+		kernel(k, &a[0], ars*4, acs*4, &b[0], bs*4, &c[0], ldc*4, unsafe.SliceData(d), ldd*4, mask)
+		return
+	}
 	tile512(gemmF32zx1[:], gemmF32zx2[:], gemmF32zx6[:], 16, rows, cols, k, a, ars, acs, b, bs, c, ldc, d, ldd)
 }
 
@@ -65,7 +70,16 @@ func tile512F64(rows, cols, k int, a []float64, ars, acs int, b []float64, bs in
 }
 
 func tile512B16(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
-	tile512(gemmB16zx1[:], gemmB16zx2[:], gemmB16zx6[:], 16, rows, cols, k, a, ars, acs, b, bs, c, ldc, d, ldd)
+	kernel, mask := narrow512(&gemmB16zx1, &gemmB16zx2, 16, rows, cols)
+	kernel(k, &a[0], ars*4, acs*4, &b[0], bs*4, &c[0], ldc*4, unsafe.SliceData(d), ldd*4, mask)
+}
+
+func narrow512[K any](x1, x2 *[15]K, lanes, rows, cols int) (K, uint32) {
+	mask := uint32(1)<<((cols-1)%lanes+1) - 1
+	if cols <= lanes {
+		return x1[rows], mask
+	}
+	return x2[rows], mask
 }
 
 // round512B16 is tile512B16 for up to 32 columns, rounding its sums.
