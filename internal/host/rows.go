@@ -76,6 +76,14 @@ const chunk = 512
 // little of them there.
 const large = 1 << 20
 
+// resultGrain is how many of a result's n elements a thread takes at a time.
+func resultGrain(n int) int {
+	if n >= large {
+		return kern.Past
+	}
+	return grain
+}
+
 // each runs f over all elements. An operand that lies as the output does is used where
 // it is; others pass through a buffer.
 func each[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
@@ -93,11 +101,7 @@ func each[T number](a *driver.Args, f row[T], buffers *sync.Pool) {
 			}
 			return v[lo:hi]
 		}
-		length := grain
-		if n >= large {
-			length = kern.Past
-		}
-		par.Range(a.Threads, n, length, func(lo, hi int) {
+		par.Range(a.Threads, n, resultGrain(n), func(lo, hi int) {
 			f(a.F, v[0][lo:hi], part(v[1], lo, hi), part(v[2], lo, hi), part(v[3], lo, hi))
 		})
 	}
