@@ -75,16 +75,19 @@ var convLevels = [avx512bf16 + 1]any{
 			}
 			kernel(channels, &src[0], pitch*4, frequency*4, unsafe.SliceData(bias), &dst[0], plane*4, &pieces[0].at, &s.index[0][0])
 		},
-		weights: func(n int, src []float32, lane, next int, dst []float32, rows, frequency int) {
-			p := places(rows, lane)
-			winoWeightsx16(n, &src[0], &p[0], next*4, &dst[0], rows, frequency*4)
+		winoTaps: winoTaps{
+			weights: func(n int, src []float32, lane, next int, dst []float32, rows, frequency int) {
+				p := places(rows, lane)
+				winoWeightsx16(n, &src[0], &p[0], next*4, &dst[0], rows, frequency*4)
+			},
+			gradient: func(n int, src []float32, pixel, line int, dst []float32, frequency int) {
+				winoGradientx16(n, &src[0], pixel*4, line*4, &dst[0], frequency*4)
+			},
+			weightsBack: func(n int, src []float32, width, frequency int, dst []float32) {
+				winoWeightsBackx16(n, &src[0], width*4, frequency*4, &dst[0])
+			},
 		},
-		gradient: func(n int, src []float32, pixel, line int, dst []float32, frequency int) {
-			winoGradientx16(n, &src[0], pixel*4, line*4, &dst[0], frequency*4)
-		},
-		weightsBack: func(n int, src []float32, width, frequency int, dst []float32) {
-			winoWeightsBackx16(n, &src[0], width*4, frequency*4, &dst[0])
-		},
+		four: &wino4x16,
 	}, func(n int, src []float32, from []int32, lane int, dst []float32, rows int) {
 		gatherWeightsx16(n, &src[0], &from[0], lane*4, &dst[0], rows)
 	}, func(n int, src []float32, next, taps int, dst []float32, rows int) {

@@ -33,6 +33,37 @@ func TestConvThreadsAndChannels(t *testing.T) {
 	})
 }
 
+// Winograd's transforms round more than the direct way does, which is that of the level avx2. Errors and results are
+// compared in their root mean squares.
+func TestWinogradError(t *testing.T) {
+	if level < avx512 {
+		t.Skip("the direct way is the only one")
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []Conv{square(2, 64, 32, 32, 64, 3, 1, 1, 1, 1), square(2, 256, 8, 8, 256, 3, 1, 1, 1, 1), square(2, 64, 56, 56, 64, 3, 1, 1, 1, 1), square(2, 128, 14, 14, 128, 3, 1, 1, 1, 1)} {
+		nx, nw, ny := c.sizes()
+		x, w, dy := random(rng, nx), random(rng, nw), random(rng, ny)
+		exact, passes := convPasses(c, wide(x), wide(w), wide(dy)), convPasses(c, x, w, dy)
+		for pass := range passes {
+			want := exact[pass](driver.Float64, 0)
+			off := func(level int) float64 {
+				useLevel(t, level)
+				var errors, squares float64
+				for i, v := range passes[pass](driver.Float32, 0) {
+					errors += (float64(v) - want[i]) * (float64(v) - want[i])
+					squares += want[i] * want[i]
+				}
+				return math.Sqrt(errors / squares)
+			}
+			winograd, direct := off(machine), off(avx2)
+			t.Logf("%dx%d, pass %d: tiles of %d %.2g, directly %.2g", c.H, c.W, pass, c.tileSize(Pass(pass)), winograd, direct)
+			if !(winograd <= 2e-6 && winograd <= 6*direct) {
+				t.Errorf("%dx%d, pass %d: off by %g, the direct way by %g", c.H, c.W, pass, winograd, direct)
+			}
+		}
+	}
+}
+
 func allPasses(t *testing.T, c Conv, rng *rand.Rand) {
 	out := (c.H+2*c.PH-c.KH)/c.SH + 1
 	x, w, dy := random(rng, c.N*c.C*c.H*c.H), random(rng, c.C*c.O*c.KH*c.KH), random(rng, c.N*c.O*out*out)

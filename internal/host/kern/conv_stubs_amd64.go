@@ -478,3 +478,38 @@ func winoGradientx16(n int, src *float32, pixel int, line int, dst *float32, fp 
 //
 //go:noescape
 func winoWeightsBackx16(n int, src *float32, sp int, fp int, dst *float32)
+
+// wino4Input1x16 transforms 16 tiles of each channel: 36 results, fp bytes apart. rows has room for 24 vectors.
+//
+//go:noescape
+func wino4Input1x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, rows *float32, dst *float32, dp int, fp int)
+
+// wino4Output1x16 makes pixels, and adds each channel's bias, of 36 values a tile.
+//
+//go:noescape
+func wino4Output1x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+
+// wino4Input2x16 transforms 16 tiles of each channel: 36 results, fp bytes apart. rows has room for 24 vectors.
+//
+//go:noescape
+func wino4Input2x16(channels int, src *float32, plane int, pieces *int64, index *int32, lanes uint64, rows *float32, dst *float32, dp int, fp int)
+
+// wino4Output2x16 makes pixels, and adds each channel's bias, of 36 values a tile.
+//
+//go:noescape
+func wino4Output2x16(channels int, src *float32, sp int, fp int, bias *float32, dst *float32, plane int, pieces *int64, index *int32)
+
+// wino4Weightsx16 transforms n weights of each of up to 16 channels.
+//
+//go:noescape
+func wino4Weightsx16(n int, src *float32, places *int64, next int, dst *float32, rows int, fp int)
+
+// wino4Gradientx16 transforms n tiles of 16 channels: 36 results, fp bytes apart.
+//
+//go:noescape
+func wino4Gradientx16(n int, src *float32, pixel int, line int, dst *float32, fp int)
+
+// wino4WeightsBackx16 makes 9 taps, sp bytes apart, of n times 16 channels of 36 sums each.
+//
+//go:noescape
+func wino4WeightsBackx16(n int, src *float32, sp int, fp int, dst *float32)

@@ -18,27 +18,32 @@ import (
 //
 // The sums are those of 16 products of matrices, done with the same kernels as other convolutions. Lavin and Gray, Fast
 // Algorithms for Convolutional Neural Networks, 2015.
+//
+// F(4x4, 3x3) has 36 for 16; see conv_winograd4.go.
 type winoKernels struct {
 	input       func(channels int, src []float32, plane, first, line int, rows, columns uint64, dst []float32, pitch, frequency, n int)
 	output      func(channels int, src []float32, pitch, frequency int, bias, dst []float32, plane, line, columns int)
 	inputLines  func(s *winoLines, channels int, src []float32, plane int, pieces *winoPieces, dst []float32, pitch, frequency int)
 	outputLines func(s *winoLines, channels int, src []float32, pitch, frequency int, bias, dst []float32, plane int, pieces *winoPieces)
+	winoTaps
+	four *wino4Kernels
+}
+
+// The transforms of weights and of what meets them, by which tiles of either size differ in nothing but their numbers.
+type winoTaps struct {
 	weights     func(n int, src []float32, lane, next int, dst []float32, rows, frequency int)
 	gradient    func(n int, src []float32, pixel, line int, dst []float32, frequency int)
 	weightsBack func(n int, src []float32, width, frequency int, dst []float32)
 }
 
 const (
-	frequencies = 16
-	fewTiles    = 32        // of a block, at least
-	winoBlock   = 256 << 10 // values and sums of a block, if not of few tiles
-	fewRows     = 128       // channels of a part, at least, for which pixels are transformed anew
+	fewTiles  = 32        // of a block, at least
+	winoBlock = 256 << 10 // values and sums of a block, if not of few tiles
+	fewRows   = 128       // channels of a part, at least, for which pixels are transformed anew
 )
 
-// mostTransformed is how many weights are transformed at a time, if one panel's are not more: with 16 numbers for 9, all of
-// a layer of many channels would take more memory than its images. Pixels are then transformed anew for each part, which is
-// little beside the products.
-const mostTransformed = 1 << 20
+// mostSums is how many there are at a time, so that they leave the second-level cache to what they are made of.
+const mostSums = 1 << 17
 
 // winograd reports whether a pass whose result has lines of cols pixels is worth Winograd's way. Tiles may have so many
 // percent of these pixels.
@@ -49,8 +54,10 @@ func (cv Conv) winograd(lines, cols, most int) bool {
 	return cv == one && cv.PH <= 2 && cv.PW <= 2 && cv.C/cv.G >= few && cv.O/cv.G >= few && tiles > 1 && tiles*4*100 <= lines*cols*most
 }
 
-// A winoTiles is how a result's pixels are cut in tiles of 2x2, and these in blocks of some lines of tiles.
+// A winoTiles is how a result's pixels are cut in tiles of 2x2 or 4x4, and these in blocks of some lines of tiles.
 type winoTiles struct {
+	size           int // of a tile, 2 or 4
+	frequencies    int
 	n, groups      int
 	channels, h, w int // of a group of the source
 	oh, ow         int // of the result
@@ -59,11 +66,18 @@ type winoTiles struct {
 	lines, blocks  int // lines of tiles of a block
 	pitch          int // lanes of a channel's tiles in a block
 	input, output  winoLines
+	input4         wino4Halves
+	output4        wino4Halves
 }
 
-func newWinoTiles(n, groups, channels, h, w, oh, ow, ph, pw int) winoTiles {
-	t := winoTiles{n: n, groups: groups, channels: channels, h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + 1) / 2, tw: (ow + 1) / 2}
-	t.input, t.output = t.inputLines(), t.outputLines()
+func newWinoTiles(size, n, groups, channels, h, w, oh, ow, ph, pw int) winoTiles {
+	t := winoTiles{size: size, frequencies: (size + 2) * (size + 2), n: n, groups: groups, channels: channels,
+		h: h, w: w, oh: oh, ow: ow, ph: ph, pw: pw, th: (oh + size - 1) / size, tw: (ow + size - 1) / size}
+	if size == 4 {
+		t.input4, t.output4 = t.inputHalves(), t.outputHalves()
+	} else {
+		t.input, t.output = t.inputLines(), t.outputLines()
+	}
 	return t
 }
 
@@ -81,13 +95,33 @@ func (t *winoTiles) cut(want int) {
 }
 
 // values is how many a block of some channels takes.
-func (t *winoTiles) values(channels int) int { return frequencies * (channels*t.pitch + 16) }
+func (t *winoTiles) values(channels int) int {
+	return t.frequencies*(channels*t.pitch+16) + wino4Rows // of the kernel's own
+}
+
+// mostTransformed is how many weights are transformed at a time, if one panel's are not more: with 16 or 36 numbers for 9,
+// all of a layer of many channels would take more memory than its images. Pixels are then transformed anew for each part,
+// which is little beside the products.
+func (t *winoTiles) mostTransformed() int { return (t.size + 2) << 18 }
+
+// taps are the kernels of weights.
+func (t *winoTiles) taps() *winoTaps {
+	k := convKernelsOf[float32]().wino
+	if t.size == 4 {
+		return &k.four.winoTaps
+	}
+	return &k.winoTaps
+}
 
 // block is a range of lines of tiles.
 func (t *winoTiles) block(b int) (l0, l1 int) { return b * t.lines, min((b+1)*t.lines, t.n*t.th) }
 
 // transform brings lines l0 to l1 of channels c0 to c1 of a group into v.
 func (t *winoTiles) transform(k *winoKernels, x []float32, group, c0, c1, l0, l1 int, v []float32, pieces *winoPieces) {
+	if t.size == 4 {
+		t.transformHalves(k.four, x, group, c0, c1, l0, l1, v, pieces)
+		return
+	}
 	if t.input.pieces > 0 {
 		t.transformLines(k, x, group, c0, c1, l0, l1, v, pieces)
 		return
@@ -116,21 +150,23 @@ func exist(at, size, n int) uint64 {
 // A winoConv is a forward pass or a data gradient.
 type winoConv struct {
 	winoTiles
-	out     int  // channels of a group of the result
-	flipped bool // weights are those of the data gradient
-	panels  int
-	most    int                           // panels whose weights are transformed at a time
-	width   int                           // channels of these
-	w       []float32                     // all weights, as they are
-	load    func(dst []float32, from int) // or what gives some of them
-	loaded  [][]float32                   // for each thread, a panel's
-	ready   bool                          // all are transformed
-	threads int
-	packed  []float32 // for each group, frequency, panel of channels, and channel of the source: one weight a channel
-	off     []int32
-	tiles   []tile
-	parts   int // that the panels are cut in
-	slots   []winoSlot
+	out       int  // channels of a group of the result
+	flipped   bool // weights are those of the data gradient
+	panels    int
+	most      int                           // panels whose weights are transformed at a time
+	width     int                           // channels of these
+	some      int                           // panels whose sums there are at a time
+	frequency int                           // distance of one frequency of their weights from the next
+	w         []float32                     // all weights, as they are
+	load      func(dst []float32, from int) // or what gives some of them
+	loaded    [][]float32                   // for each thread, a panel's
+	ready     bool                          // all are transformed
+	threads   int
+	packed    []float32 // for each group, frequency, panel of channels, and channel of the source: one weight a channel
+	off       []int32
+	tiles     []tile
+	parts     int // that the panels are cut in
+	slots     []winoSlot
 }
 
 type winoSlot struct {
@@ -139,13 +175,13 @@ type winoSlot struct {
 }
 
 func newWinoForward(cv Conv, threads int, a *arena) *winoConv {
-	c := &winoConv{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
+	c := &winoConv{winoTiles: newWinoTiles(cv.tileSize(Forward), cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
 	c.share(threads, a)
 	return c
 }
 
 func newWinoBackward(cv Conv, threads int, a *arena) *winoConv {
-	c := &winoConv{winoTiles: newWinoTiles(cv.N, cv.G, cv.O/cv.G, cv.OH(), cv.OW(), cv.H, cv.W, 2-cv.PH, 2-cv.PW), out: cv.C / cv.G, flipped: true}
+	c := &winoConv{winoTiles: newWinoTiles(cv.tileSize(BackwardData), cv.N, cv.G, cv.O/cv.G, cv.OH(), cv.OW(), cv.H, cv.W, 2-cv.PH, 2-cv.PW), out: cv.C / cv.G, flipped: true}
 	c.share(threads, a)
 	return c
 }
@@ -153,11 +189,14 @@ func newWinoBackward(cv Conv, threads int, a *arena) *winoConv {
 func (c *winoConv) share(threads int, a *arena) {
 	rows := convKernelsOf[float32]().rows
 	c.panels = (c.out + rows - 1) / rows
-	c.most = max(1, min(c.panels, mostTransformed/(c.groups*frequencies*c.channels*rows)))
+	c.most = max(1, min(c.panels, c.mostTransformed()/(c.groups*c.frequencies*c.channels*rows)))
+	c.most = evenly(c.panels, c.most, 1)
 	c.width = min(c.out, c.most*rows)
-	c.packed = take[float32](a, c.groups*frequencies*c.width*c.channels)
+	c.frequency = c.width*c.channels + 16 // or all frequencies would fight for the same lines of the cache
+	c.packed = take[float32](a, c.groups*c.frequencies*c.frequency)
 	// Enough tiles for the weights to be read seldom, few enough for what is made of them to stay in the second-level cache.
-	c.cut(max(fewTiles, winoBlock/(frequencies*(c.channels+c.width))-16))
+	c.cut(max(fewTiles, winoBlock/(c.frequencies*(c.channels+c.width))-16))
+	c.some = evenly(c.most, max(1, mostSums/(c.frequencies*c.pitch*rows)), 1)
 	c.off = take[int32](a, c.channels)
 	for i := range c.off {
 		c.off[i] = int32(i * c.pitch)
@@ -177,7 +216,7 @@ func (c *winoConv) share(threads int, a *arena) {
 	c.slots = make([]winoSlot, min(threads, tasks*c.parts))
 	for i := range c.slots {
 		s := &c.slots[i]
-		s.values, s.sums = take[float32](a, c.values(c.channels)), take[float32](a, c.values(c.width))
+		s.values, s.sums = take[float32](a, c.values(c.channels)), take[float32](a, c.values(min(c.width, c.some*rows)))
 	}
 }
 
@@ -185,7 +224,7 @@ func (c *winoConv) panel(p int) (r0, r1 int) { return p * c.out / c.panels, (p +
 
 // weights of a group and frequency, from the r-th channel on of those that are transformed.
 func (c *winoConv) weights(g, f, r int) []float32 {
-	return c.packed[((g*frequencies+f)*c.width+r)*c.channels:]
+	return c.packed[(g*c.frequencies+f)*c.frequency+r*c.channels:]
 }
 
 func (c *winoConv) pack(threads int, w []float32) { c.threads, c.w = threads, w }
@@ -215,7 +254,7 @@ func (c *winoConv) transformWeights(p0, p1 int) {
 // transformPanel is for the p-th panel of a group, of those from p0 on. Weights are loaded
 // into buf.
 func (c *winoConv) transformPanel(buf []float32, p0, g, p int) {
-	k := convKernelsOf[float32]().wino
+	k := c.taps()
 	first, _ := c.panel(p0)
 	r0, r1 := c.panel(p)
 	to, rows := c.weights(g, 0, r0-first), r1-r0
@@ -224,19 +263,23 @@ func (c *winoConv) transformPanel(buf []float32, p0, g, p int) {
 		for i := range c.channels {
 			c.load(buf[i*rows*9:][:rows*9], ((g*c.channels+i)*c.out+r0)*9)
 		}
-		k.weights(c.channels, buf, 9, rows*9, to, rows, c.width*c.channels)
+		k.weights(c.channels, buf, 9, rows*9, to, rows, c.frequency)
 	case c.flipped:
-		k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9:], 9, c.out*9, to, rows, c.width*c.channels)
+		k.weights(c.channels, c.w[(g*c.channels*c.out+r0)*9:], 9, c.out*9, to, rows, c.frequency)
 	case c.load != nil:
 		c.load(buf[:rows*c.channels*9], (g*c.out+r0)*c.channels*9)
-		k.weights(c.channels, buf, c.channels*9, 9, to, rows, c.width*c.channels)
+		k.weights(c.channels, buf, c.channels*9, 9, to, rows, c.frequency)
 	default:
-		k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, to, rows, c.width*c.channels)
+		k.weights(c.channels, c.w[(g*c.out+r0)*c.channels*9:], c.channels*9, 9, to, rows, c.frequency)
 	}
 }
 
 // flip is where the frequency is of weights that are turned round: their first and last lines and columns change places.
-func flip(f int) int {
+func (t *winoTiles) flip(f int) int {
+	if t.size == 4 {
+		turned := [6]int{5, 3, 4, 1, 2, 0}
+		return 6*turned[f/6] + turned[f%6]
+	}
 	turned := [4]int{3, 1, 2, 0}
 	return 4*turned[f/4] + turned[f%4]
 }
@@ -265,33 +308,52 @@ func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 	if p0 == p1 { // there are more parts than panels
 		return
 	}
-	c0, _ := c.panel(p0)
-	kernels := convKernelsOf[float32]()
 	l0, l1 := c.block(block)
-	c.transform(kernels.wino, x, group, 0, c.channels, l0, l1, slot.values, &slot.pieces)
-	tiles := c.tiles[:((l1-l0)*c.tw+31)/32]
+	c.transform(convKernelsOf[float32]().wino, x, group, 0, c.channels, l0, l1, slot.values, &slot.pieces)
+	for p := p0; p < p1; p += c.some {
+		end := min(p+c.some, p1)
+		c.products(slot, group, first, p, end, (l1-l0)*c.tw)
+		c.pixels(slot, group, p, end, l0, l1, bias, y)
+	}
+}
+
+// products are those of panels p0 to p1, if the weights that are transformed begin with the first of some channel, and of so
+// many tiles.
+func (c *winoConv) products(slot *winoSlot, group, first, p0, p1, tiles int) {
+	kernels := convKernelsOf[float32]()
+	c0, _ := c.panel(p0)
 	_, c1 := c.panel(p1 - 1)
 	from, to := c.channels*c.pitch+16, (c1-c0)*c.pitch+16
-	for f := range frequencies { // its values stay in the cache
+	for f := range c.frequencies { // its values stay in the cache
 		at := f
 		if c.flipped {
-			at = flip(f)
+			at = c.flip(f)
 		}
 		for p := p0; p < p1; p++ {
 			r0, r1 := c.panel(p)
 			w := c.weights(group, at, r0-first)
 			for k := 0; k < c.channels; k += convBlock {
 				k1 := min(k+convBlock, c.channels)
-				kernels.tiles(r1-r0, w[k*(r1-r0):], slot.values[f*from:], c.off[k:k1], slot.sums[f*to+(r0-c0)*c.pitch:], c.pitch, tiles, k > 0)
+				kernels.tiles(r1-r0, w[k*(r1-r0):], slot.values[f*from:], c.off[k:k1], slot.sums[f*to+(r0-c0)*c.pitch:], c.pitch, c.tiles[:(tiles+31)/32], k > 0)
 			}
 		}
 	}
-	var b []float32
+}
+
+// pixels makes those of panels p0 to p1 in lines l0 to l1 of tiles.
+func (c *winoConv) pixels(slot *winoSlot, group, p0, p1, l0, l1 int, bias, y []float32) {
+	k := convKernelsOf[float32]().wino
+	c0, _ := c.panel(p0)
+	_, c1 := c.panel(p1 - 1)
 	if bias != nil {
-		b = bias[group*c.out+c0:]
+		bias = bias[group*c.out+c0:]
+	}
+	if c.size == 4 {
+		c.pixelsOfHalves(k.four, slot.sums, group, c0, c1, l0, l1, bias, y, &slot.pieces)
+		return
 	}
 	if c.output.pieces > 0 {
-		c.pixelsOfLines(kernels.wino, slot.sums, group, c0, c1, l0, l1, b, y, &slot.pieces)
+		c.pixelsOfLines(k, slot.sums, group, c0, c1, l0, l1, bias, y, &slot.pieces)
 		return
 	}
 	for l := l0; l < l1; l++ {
@@ -302,7 +364,7 @@ func (c *winoConv) task(slot *winoSlot, i, p0, p1 int, x, bias, y []float32) {
 			second = 0
 		}
 		for q := 0; q < c.tw; q += 16 {
-			kernels.wino.output(c1-c0, slot.sums[(l-l0)*c.tw+q:], c.pitch, to, b, dst[2*q:], c.oh*c.ow, second, min(32, c.ow-2*q))
+			k.output(c1-c0, slot.sums[(l-l0)*c.tw+q:], c.pitch, (c1-c0)*c.pitch+16, bias, dst[2*q:], c.oh*c.ow, second, min(32, c.ow-2*q))
 		}
 	}
 }

@@ -16,9 +16,9 @@ type winoPiece struct {
 	lanes uint64
 }
 
-// winoPieces are those of 8 lines of each row of tiles, which are 4 of the source and 2 of a result. They are of a thread:
-// what goes to a kernel of a table would else be a Go object each time.
-type winoPieces [4 * 8]winoPiece
+// winoPieces are those of 8 lines of each row of tiles, which are up to 6 of the source and 4 of a result. They are of a
+// thread: what goes to a kernel of a table would else be a Go object each time.
+type winoPieces [6 * 8]winoPiece
 
 // together is how many lines of tiles a vector of tiles has.
 func (s *winoLines) together() int { return 2 * s.pieces }

@@ -14,6 +14,7 @@ type winoWeights struct {
 	vectors, width  int // of a panel
 	together        int // panels at a time
 	sums            []float32
+	frequency       int // distance of one frequency of them from the next
 	inParts         int
 	outParts        int
 	slots           []winoWeightSlot
@@ -21,7 +22,7 @@ type winoWeights struct {
 	gradients, most int // values of a block of a panel's gradients; channels of a part
 }
 
-// A winoWeightSlot has a block's transformed pixels and gradients, and two lines of gradients of which these are made.
+// A winoWeightSlot has a block's transformed pixels and gradients, and a tile's lines of gradients of which these are made.
 type winoWeightSlot struct {
 	values, gradients, lines, rows []float32
 	pieces                         winoPieces
@@ -29,7 +30,7 @@ type winoWeightSlot struct {
 
 // newWinoWeights is for one run or, if once is false, for several that add up.
 func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
-	c := &winoWeights{winoTiles: newWinoTiles(cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
+	c := &winoWeights{winoTiles: newWinoTiles(cv.tileSize(BackwardWeights), cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
 	c.cut(2 * fewTiles)
 	c.vectors, c.width, c.panels = convKernelsOf[float32]().panels(c.out)
 	c.inParts, c.outParts = 1, 1
@@ -43,17 +44,18 @@ func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
 	for i := range c.off {
 		c.off[i] = int32(i * c.pitch)
 	}
+	c.frequency = c.channels*c.width + 16
 	c.together = (c.panels + c.outParts - 1) / c.outParts
 	if once {
-		c.together = max(1, min(c.together, mostTransformed/(c.groups*c.outParts*frequencies*c.channels*c.width)))
+		c.together = max(1, min(c.together, c.mostTransformed()/(c.groups*c.outParts*c.frequencies*c.channels*c.width)))
 	}
-	c.sums = take[float32](a, c.groups*c.outParts*c.together*frequencies*c.channels*c.width)
+	c.sums = take[float32](a, c.groups*c.outParts*c.together*c.frequencies*c.frequency)
 	c.gradients = c.lines*c.tw*c.width + 16
 	c.slots = make([]winoWeightSlot, min(threads, c.groups*c.inParts*c.outParts))
 	for i := range c.slots {
 		s := &c.slots[i]
-		s.values, s.gradients = take[float32](a, c.values(c.most)), take[float32](a, frequencies*c.gradients)
-		s.lines, s.rows = take[float32](a, 4*c.tw*c.width), take[float32](a, c.width*untwisted)
+		s.values, s.gradients = take[float32](a, c.values(c.most)), take[float32](a, c.frequencies*c.gradients)
+		s.lines, s.rows = take[float32](a, c.size*c.size*c.tw*c.width), take[float32](a, c.width*untwisted)
 	}
 	return c
 }
@@ -74,14 +76,14 @@ func (c *winoWeights) run(x, dy, dw []float32, first, last, add bool) {
 
 // panelSums are those of the p-th panel of a part that are there, of a frequency, from a channel on.
 func (c *winoWeights) panelSums(g, part, p, f, c0 int) []float32 {
-	return c.sums[((((g*c.outParts+part)*c.together+p)*frequencies+f)*c.channels+c0)*c.width:]
+	return c.sums[(((g*c.outParts+part)*c.together+p)*c.frequencies+f)*c.frequency+c0*c.width:]
 }
 
 // part is channels c0 to c1 of the image and panels p0 to p1 of a part of the result's.
 func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x, dy, dw []float32, first, last, add bool) {
-	kernels, channels := convKernelsOf[float32](), c1-c0
+	kernels, taps, channels := convKernelsOf[float32](), c.taps(), c1-c0
 	for p := p0; p < p1 && first; p++ {
-		for f := range frequencies {
+		for f := range c.frequencies {
 			clear(c.panelSums(g, part, p-p0, f, c0)[:channels*c.width])
 		}
 	}
@@ -91,8 +93,8 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x,
 		l0, l1 := c.block(b)
 		c.transform(kernels.wino, x, g, c0, c1, l0, l1, slot.values, &slot.pieces)
 		for p := p0; p < p1; p++ {
-			c.transformGradient(kernels.wino, slot, g, p, l0, l1, dy)
-			for f := range frequencies {
+			c.transformGradient(taps, slot, g, p, l0, l1, dy)
+			for f := range c.frequencies {
 				values, gradients := slot.values[f*(channels*c.pitch+16):], slot.gradients[f*c.gradients:]
 				sums := c.panelSums(g, part, p-p0, f, c0)
 				for i := range parts {
@@ -109,7 +111,7 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x,
 		for k := c0; k < c1; k += few {
 			n := min(few, c1-k)
 			for v := 0; v < c.width; v += 16 {
-				kernels.wino.weightsBack(n, c.panelSums(g, part, p-p0, 0, k)[v:], c.width, c.channels*c.width, slot.gradients[v:])
+				taps.weightsBack(n, c.panelSums(g, part, p-p0, 0, k)[v:], c.width, c.frequency, slot.gradients[v:])
 			}
 			if add {
 				untwistAdd(dw[o*row+k*9:], slot.gradients, rows, c.width, row, 9*n, slot.rows)
@@ -121,19 +123,19 @@ func (c *winoWeights) part(slot *winoWeightSlot, g, part, c0, c1, p0, p1 int, x,
 }
 
 // transformGradient brings lines l0 to l1 of a panel of output channels into slot.gradients.
-func (c *winoWeights) transformGradient(k *winoKernels, slot *winoWeightSlot, g, p, l0, l1 int, dy []float32) {
+func (c *winoWeights) transformGradient(k *winoTaps, slot *winoWeightSlot, g, p, l0, l1 int, dy []float32) {
 	rows := min(c.width, c.out-p*c.width)
-	line := 2 * c.tw * c.width
+	line := c.size * c.tw * c.width
 	for l := l0; l < l1; l++ {
-		n, y := l/c.th, l%c.th*2
+		n, y := l/c.th, l%c.th*c.size
 		src := dy[(((n*c.groups+g)*c.out+p*c.width)*c.oh+y)*c.ow:]
-		for i := range 2 {
-			if c.ow%2 == 0 && y+1 < c.oh { // the second line follows the first
-				sideBySide(slot.lines, src, rows, c.width, c.oh*c.ow, 2*c.ow)
+		for i := range c.size {
+			if c.ow%c.size == 0 && y+c.size <= c.oh { // each line follows the one before
+				sideBySide(slot.lines, src, rows, c.width, c.oh*c.ow, c.size*c.ow)
 				break
 			}
 			to := slot.lines[i*line:][:line]
-			if y+i == c.oh {
+			if y+i >= c.oh {
 				clear(to)
 				continue
 			}

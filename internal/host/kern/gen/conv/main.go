@@ -63,6 +63,7 @@ func main() {
 	untwist()
 	planes()
 	winograd()
+	winograd4()
 	Generate()
 }
 
