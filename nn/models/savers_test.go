@@ -349,6 +349,53 @@ func TestSavers(t *testing.T) {
 	}
 }
 
+// More savers than two, three of them or all that go together: what is exact among them
+// changes no bit of what the others do without it. Which ones is a seeded sample, of which
+// the full tests take more.
+func TestManySavers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("pairs are enough")
+	}
+	triples, all := 12, 2
+	if os.Getenv("SNUG_FULL") != "" {
+		triples, all = 150, 20
+	}
+	for subject := range subjects {
+		t.Run(subject, func(t *testing.T) {
+			t.Parallel()
+			chance := rand.New(rand.NewPCG(3, 4))
+			without := map[string]outcome{} // exact savers, by the others' names
+			for i := range triples + all {
+				most := 3
+				if i >= triples {
+					most = len(savers)
+				}
+				v, rest, n := saver{name: "plain", exact: true}, saver{name: "plain", exact: true}, 0
+				for _, k := range chance.Perm(len(savers)) {
+					s := savers[k]
+					both, why := v.and(s)
+					if why != "" || n == most || s.chunked && subject != "gpt" {
+						continue
+					}
+					if v, n = both, n+1; !s.exact {
+						rest, _ = rest.and(s)
+					}
+				}
+				want, ok := without[rest.name]
+				if !ok {
+					want = train(t, testdevice.Name, subject, rest)
+					without[rest.name] = want
+				}
+				r := train(t, testdevice.Name, subject, v)
+				predict(t, subject, v, r)
+				if n := differing(want.bits, r.bits); n != 0 {
+					t.Errorf("%s: %d of %d values differ from those of %s", v.name, n, len(r.bits), rest.name)
+				}
+			}
+		})
+	}
+}
+
 func predict(t *testing.T, subject string, v saver, measured outcome) {
 	t.Helper()
 	p := train(t, testdevice.Dry, subject, v)
