@@ -75,6 +75,41 @@ func steps(t *testing.T, r *run) {
 	}
 }
 
+// Host memory, which is pinned on a card, is asked for in the first step and used again in
+// the others: no more is taken, and of a step's nothing stays in use.
+func TestOffloadUsesHostMemoryAgain(t *testing.T) {
+	dir := t.TempDir()
+	for _, bytes := range aheads {
+		for _, file := range []string{"", dir} {
+			r := newRun(t, testdevice.Name, newNet(1), offload.Activations(offload.Config{MinBytes: 1, AheadBytes: bytes, Dir: file}))
+			pool := r.dev.Host()
+			if file != "" {
+				var err error
+				if pool, err = r.dev.Disk(file); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var first memory.Stats
+			for i := range 6 {
+				if err := r.train(64, 2, i); err != nil {
+					t.Fatal(err)
+				}
+				s := pool.Stats()
+				if i == 0 {
+					first = s
+				}
+				if s.Allocated != 0 || s.Reserved == 0 || s.Total.Reserved != first.Total.Reserved || s.Total.Segments != first.Total.Segments {
+					t.Errorf("%d ahead, step %d: %d bytes in use, %d taken so far in %d pieces, by the first step %d in %d", bytes, i,
+						s.Allocated, s.Total.Reserved, s.Total.Segments, first.Total.Reserved, first.Total.Segments)
+				}
+				if i > 0 && s.Total.Allocated <= first.Total.Allocated {
+					t.Errorf("%d ahead, step %d sends nothing", bytes, i)
+				}
+			}
+		}
+	}
+}
+
 // Room for copies is taken only where nothing else wants it: what fits without fits with.
 func TestOffloadAheadGivesWay(t *testing.T) {
 	fits := func(limit, ahead int64) bool {
