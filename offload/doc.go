@@ -70,13 +70,12 @@
 // every Block that reads it and once in backward. Beside the computation that takes memory
 // bandwidth of the CPU.
 //
-// On a CUDA device the host's memory is pinned, and copies run beside kernels. Nothing is
-// staged: a storage is copied as one, to and from where it waits. That memory is the device's
-// Host pool, of segments that are pinned once and used again, so that the first step takes
-// what the others need: as much as a step has away at its peak, which the pool's limit
-// bounds. A ring of buffers of one fixed size would cut and copy what is longer. On the CPU
-// both memories are one, so offloading saves a device's limit and no more; but a file's pages
-// the system can write out.
+// On a CUDA device the host's memory is pinned, and copies run beside kernels, each storage in
+// one piece from and to where it waits. That memory is the device's Host pool, of segments
+// that are pinned once and used again: the first step takes what the others need, as much as
+// a step has away at its peak, and the pool's limit bounds it. What goes to a file passes
+// through two pinned buffers of 4 MiB in turns. On the CPU both memories are one, so
+// offloading saves a device's limit and no more; but a file's pages the system can write out.
 //
 // State or parameters in a file are not there.
 package offload
