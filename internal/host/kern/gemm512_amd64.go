@@ -51,14 +51,11 @@ var (
 		gemmB16z1x2, gemmB16z2x2, gemmB16z3x2, gemmB16z4x2, gemmB16z5x2, gemmB16z6x2, gemmB16z7x2,
 		gemmB16z8x2, gemmB16z9x2, gemmB16z10x2, gemmB16z11x2, gemmB16z12x2, gemmB16z13x2, gemmB16z14x2,
 	}
-	gemmB16zx6 = [...]gemm512Func32{nil,
-		gemmB16z1x6, gemmB16z2x6, gemmB16z3x6, gemmB16z4x6,
-	}
 )
 
 func tile512F32(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
 	if cols <= 32 {
-		kernel, mask := narrow512(&gemmF32zx1, &gemmF32zx2, 16, rows, cols)
+		kernel, mask := narrow512(&gemmF32zx1, &gemmF32zx2, rows, cols)
 		kernel(k, &a[0], ars*4, acs*4, &b[0], bs*4, &c[0], ldc*4, unsafe.SliceData(d), ldd*4, mask)
 		return
 	}
@@ -70,13 +67,14 @@ func tile512F64(rows, cols, k int, a []float64, ars, acs int, b []float64, bs in
 }
 
 func tile512B16(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []float32, ldc int, d []float32, ldd int) {
-	kernel, mask := narrow512(&gemmB16zx1, &gemmB16zx2, 16, rows, cols)
+	kernel, mask := narrow512(&gemmB16zx1, &gemmB16zx2, rows, cols)
 	kernel(k, &a[0], ars*4, acs*4, &b[0], bs*4, &c[0], ldc*4, unsafe.SliceData(d), ldd*4, mask)
 }
 
-func narrow512[K any](x1, x2 *[15]K, lanes, rows, cols int) (K, uint32) {
-	mask := uint32(1)<<((cols-1)%lanes+1) - 1
-	if cols <= lanes {
+// narrow512 is the kernel for up to 32 columns, and the mask of its last vector.
+func narrow512(x1, x2 *[15]gemm512Func32, rows, cols int) (gemm512Func32, uint32) {
+	mask := uint32(1)<<((cols-1)%16+1) - 1
+	if cols <= 16 {
 		return x1[rows], mask
 	}
 	return x2[rows], mask
@@ -84,12 +82,9 @@ func narrow512[K any](x1, x2 *[15]K, lanes, rows, cols int) (K, uint32) {
 
 // round512B16 is tile512B16 for up to 32 columns, rounding its sums.
 func round512B16(rows, cols, k int, a []float32, ars, acs int, b []float32, bs int, c []driver.B16, ldc int, d []float32, ldd int) {
-	kernels, mask := &gemmB16zx2, uint32(1)<<((cols-1)%16+1)-1
-	if cols <= 16 {
-		kernels = &gemmB16zx1
-	}
+	kernel, mask := narrow512(&gemmB16zx1, &gemmB16zx2, rows, cols)
 	const rounds = 1 << 16
-	kernels[rows](k, &a[0], ars*4, acs*4, &b[0], bs*4, (*float32)(unsafe.Pointer(&c[0])), ldc*2, unsafe.SliceData(d), ldd*4, mask|rounds)
+	kernel(k, &a[0], ars*4, acs*4, &b[0], bs*4, (*float32)(unsafe.Pointer(&c[0])), ldc*2, unsafe.SliceData(d), ldd*4, mask|rounds)
 }
 
 // tile512 takes any number of columns: by six vectors where the rows are few, and else by two.

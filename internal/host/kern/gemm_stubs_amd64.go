@@ -398,18 +398,6 @@ func gemmB16z14x1(k int, a *float32, ars int, acs int, b *float32, bs int, c *fl
 func gemmB16z14x2(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
 
 //go:noescape
-func gemmB16z1x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-
-//go:noescape
-func gemmB16z2x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-
-//go:noescape
-func gemmB16z3x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-
-//go:noescape
-func gemmB16z4x6(k int, a *float32, ars int, acs int, b *float32, bs int, c *float32, ldc int, d *float32, ldd int, mask uint32)
-
-//go:noescape
 func copyF32z1(k int, src *float32, ss int, dst *float32, ds int, mask uint32)
 
 //go:noescape
