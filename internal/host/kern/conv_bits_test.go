@@ -118,3 +118,37 @@ func convPasses[T float32 | float64](c Conv, x, w, dy []T) [3]func(t driver.DTyp
 		pass(BackwardWeights, len(w), func(threads int, out []T, work []byte) { ConvBackwardWeights(threads, c, x, dy, out, work) }),
 	}
 }
+
+// Images of 16 bits, of which each thread convolves chunks of its own: the same bits as of one thread.
+func TestConvChunksApart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	const threads = 2
+	for _, n := range []int{8, 20} {
+		cv := square(n, 32, 32, 32, 48, 3, 1, 1, 1, 1)
+		nx, nw, ny := cv.sizes()
+		w := random(rng, nw)
+		for _, pass := range []Pass{Forward, BackwardData} {
+			from, to := nx, ny
+			if pass == BackwardData {
+				from, to = ny, nx
+			}
+			if convWinograd[float32](cv, pass) && cv.chunkApart(pass, threads) == 0 {
+				t.Errorf("%d images, pass %d: the threads share chunks", n, pass)
+			}
+			x := make([]driver.B16, from)
+			NarrowRow(x, random(rng, from))
+			run := func(threads int) []driver.B16 {
+				y := make([]driver.B16, to)
+				work := make([]byte, ConvMixedWorkspace(driver.BFloat16, driver.Float32, cv, pass, threads))
+				for i := range work {
+					work[i] = 0xff // NaNs
+				}
+				runConv(threads, cv, pass, x, w, nil, y, work)
+				return y
+			}
+			if !slices.Equal(run(threads), run(1)) {
+				t.Errorf("%d images, pass %d: bits depend on the number of threads", n, pass)
+			}
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package kern
 
 import (
+	"sync/atomic"
+
 	"github.com/snug-ml/snug/internal/driver"
 	"github.com/snug-ml/snug/internal/host/par"
 )
@@ -29,28 +31,66 @@ func (cv Conv) chunk(pass Pass) int {
 	return n
 }
 
-// A halfConv is a pass over chunks.
+// A halfConv is a pass over chunks. Each thread has chunks of its own where they are enough, and the weights' transforms
+// fit together: then none waits for another, and what one has widened is in its own cache.
 type halfConv struct {
 	images, chunk int
-	pass          convPass[float32]
-	x, w, bias, y []float32
+	slots         []halfSlot
+	w, bias       []float32
+}
+
+type halfSlot struct {
+	pass convPass[float32]
+	x, y []float32
 }
 
 func newHalfConv(cv Conv, pass Pass, threads int, a *arena) *halfConv {
 	c := &halfConv{images: cv.N, chunk: cv.chunk(pass)}
+	slots := 1
+	if n := cv.chunkApart(pass, threads); n > 0 {
+		c.chunk, slots = n, threads
+	}
 	cv.N = c.chunk
 	x, y, bias := cv.N*cv.C*cv.H*cv.W, cv.N*cv.O*cv.OH()*cv.OW(), cv.O
 	if pass == BackwardData {
 		x, y, bias = y, x, 0
 	}
-	c.x, c.bias, c.y = take[float32](a, x), take[float32](a, bias), take[float32](a, y)
-	c.pass = newConvPass[float32](cv, pass, threads, a)
-	if wino, ok := c.pass.(*winoConv); ok {
-		wino.loads(threads, a)
-	} else {
-		c.w = take[float32](a, cv.weights())
+	c.bias = take[float32](a, bias)
+	c.slots = make([]halfSlot, slots)
+	for i := range c.slots {
+		c.slots[i] = halfSlot{nil, take[float32](a, x), take[float32](a, y)}
 	}
+	first := newConvPass[float32](cv, pass, threads/slots, a)
+	c.slots[0].pass = first
+	wino, ok := first.(*winoConv)
+	if !ok {
+		c.w = take[float32](a, cv.weights())
+		return c
+	}
+	for i := range c.slots[1:] {
+		c.slots[i+1].pass = wino.beside(a)
+	}
+	wino.loads(threads, a)
 	return c
+}
+
+// chunkApart is the chunk of each of some threads on its own, or 0 where they had better share the work of one.
+func (cv Conv) chunkApart(pass Pass, threads int) int {
+	if threads == 1 || cv.N == 0 || !convWinograd[float32](cv, pass) {
+		return 0
+	}
+	n := cv.chunk(pass) / threads
+	for n > 0 && cv.N%n != 0 {
+		n--
+	}
+	if n == 0 || cv.N/n < 2*threads {
+		return 0
+	}
+	cv.N = n
+	if wino := newConvPass[float32](cv, pass, 1, new(arena)).(*winoConv); wino.most < wino.panels || n*wino.th*wino.tw < 2*fewTiles {
+		return 0
+	}
+	return n
 }
 
 // weights is how many there are.
@@ -73,22 +113,41 @@ func widener[T driver.B16 | driver.F16, W Elem](w []W) func(dst []float32, from 
 }
 
 func runHalfConv[T Elem](c *halfConv, threads int, x []T, load func(dst []float32, from int), bias, y []T) {
-	if wino, ok := c.pass.(*winoConv); ok {
+	if wino, ok := c.slots[0].pass.(*winoConv); ok {
 		wino.load = load
 	} else {
 		par.Range(threads, len(c.w), halfGrain, func(lo, hi int) { load(c.w[lo:hi], lo) })
 	}
-	c.pass.pack(threads, c.w)
+	c.slots[0].pass.pack(threads, c.w)
 	if bias != nil {
 		widen(c.bias, bias[:len(c.bias)])
 	} else {
 		c.bias = nil
 	}
-	for n := 0; n < c.images; n += c.chunk {
-		widenAll(threads, c.x, x[n/c.chunk*len(c.x):])
-		c.pass.run(c.x, c.bias, c.y)
-		narrowAll(threads, y[n/c.chunk*len(c.y):], c.y)
+	if len(c.slots) == 1 {
+		for n := 0; n < c.images; n += c.chunk {
+			runHalfSlot(&c.slots[0], threads, n/c.chunk, x, c.bias, y)
+		}
+		return
 	}
+	wino := c.slots[0].pass.(*winoConv)
+	wino.transformWeights(0, wino.panels)
+	for i := range c.slots {
+		c.slots[i].pass.(*winoConv).ready = true
+	}
+	var next atomic.Int64
+	par.For(len(c.slots), len(c.slots), func(slot int) {
+		for i := int(next.Add(1)) - 1; i*c.chunk < c.images; i = int(next.Add(1)) - 1 {
+			runHalfSlot(&c.slots[slot], 1, i, x, c.bias, y)
+		}
+	})
+}
+
+// runHalfSlot is for the i-th chunk.
+func runHalfSlot[T Elem](s *halfSlot, threads, i int, x []T, bias []float32, y []T) {
+	widenAll(threads, s.x, x[i*len(s.x):])
+	s.pass.run(s.x, bias, s.y)
+	narrowAll(threads, y[i*len(s.y):], s.y)
 }
 
 // A halfWeights is a gradient of weights over chunks.

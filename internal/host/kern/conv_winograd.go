@@ -215,9 +215,20 @@ func (c *winoConv) share(threads int, a *arena) {
 	}
 	c.slots = make([]winoSlot, min(threads, tasks*c.parts))
 	for i := range c.slots {
-		s := &c.slots[i]
-		s.values, s.sums = take[float32](a, c.values(c.channels)), take[float32](a, c.values(min(c.width, c.some*rows)))
+		c.slots[i] = c.newSlot(a)
 	}
+}
+
+func (c *winoConv) newSlot(a *arena) winoSlot {
+	rows := convKernelsOf[float32]().rows
+	return winoSlot{values: take[float32](a, c.values(c.channels)), sums: take[float32](a, c.values(min(c.width, c.some*rows)))}
+}
+
+// beside is another of c's one thread, which shares its weights.
+func (c *winoConv) beside(a *arena) *winoConv {
+	other := *c
+	other.slots = []winoSlot{c.newSlot(a)}
+	return &other
 }
 
 func (c *winoConv) panel(p int) (r0, r1 int) { return p * c.out / c.panels, (p + 1) * c.out / c.panels }
