@@ -193,3 +193,61 @@ func BenchmarkMemory(b *testing.B) {
 		})
 	}
 }
+
+// recipes are what steps make again in backward, each kind by its largest result and how
+// many of that size all of them together are.
+var recipes = []struct {
+	model, kind string
+	shape       []int
+	count       float64
+	module      nn.Layer // nil for an operation
+	forward     func(module nn.Layer, x, y *snug.Tensor) *snug.Tensor
+}{
+	{"ResNet18", "batch norm relu", []int{64, 64, 32, 32}, 4.75, nn.NewBatchNorm(64), func(m nn.Layer, x, _ *snug.Tensor) *snug.Tensor {
+		return m.(*nn.BatchNorm).ForwardReLU(x)
+	}},
+	{"ResNet18", "batch norm add relu", []int{64, 64, 32, 32}, 3.75, nn.NewBatchNorm(64), func(m nn.Layer, x, y *snug.Tensor) *snug.Tensor {
+		return m.(*nn.BatchNorm).ForwardAddReLU(x, y)
+	}},
+	{"ResNet18", "batch norm", []int{64, 128, 16, 16}, 1.75, nn.NewBatchNorm(128), alone},
+	{"GPT", "layer norm", []int{64, 128, 256}, 13, nn.NewLayerNorm(256), alone},
+	{"GPT", "gelu", []int{64, 128, 1024}, 6, nil, func(_ nn.Layer, x, _ *snug.Tensor) *snug.Tensor { return x.GELU() }},
+}
+
+func alone(m nn.Layer, x, _ *snug.Tensor) *snug.Tensor { return m.Forward(x) }
+
+// BenchmarkRecipes tells what each kind of recipe costs, in percent of the plain step, where
+// all of them are made again once, and how many bytes they are.
+func BenchmarkRecipes(b *testing.B) {
+	for _, r := range recipes {
+		b.Run(r.model+"/"+r.kind, func(b *testing.B) {
+			l := workloads[slices.IndexFunc(workloads, func(l workload) bool { return l.name == r.model })]
+			plain := newTrainee(b, *device, l, plainWay)
+			if r.module != nil {
+				if err := nn.Init(bg, plain.dev, r.module, nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			plain.step(b)
+			var percent []float64
+			bytes := int64(0)
+			for b.Loop() {
+				step := plain.step(b)
+				if err := plain.dev.Infer(bg, func(s *snug.Scope) error {
+					x, y := snug.Zeros(s, snug.Float32, r.shape...), snug.Zeros(s, snug.Float32, r.shape...)
+					start := time.Now()
+					z := r.forward(r.module, x, y)
+					percent = append(percent, 100*r.count*float64(time.Since(start))/float64(step))
+					bytes = int64(r.count * float64(4*z.Len()))
+					return nil
+				}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			slices.Sort(percent)
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(percent[len(percent)/2], "%-of-step")
+			b.ReportMetric(float64(bytes), "saved-B")
+		})
+	}
+}
