@@ -28,9 +28,16 @@ type winoWeightSlot struct {
 	pieces                         winoPieces
 }
 
+// mostKept is how many sums of tiles of 4x4 there may be from run to run: those of 2x2 are not half as many.
+const mostKept = 1 << 20
+
 // newWinoWeights is for one run or, if once is false, for several that add up.
 func newWinoWeights(cv Conv, threads int, once bool, a *arena) *winoWeights {
-	c := &winoWeights{winoTiles: newWinoTiles(cv.tileSize(BackwardWeights), cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
+	size := cv.tileSize(BackwardWeights)
+	if !once && 36*cv.O*(cv.C/cv.G) > mostKept {
+		size = 2
+	}
+	c := &winoWeights{winoTiles: newWinoTiles(size, cv.N, cv.G, cv.C/cv.G, cv.H, cv.W, cv.OH(), cv.OW(), cv.PH, cv.PW), out: cv.O / cv.G}
 	c.cut(2 * fewTiles)
 	c.vectors, c.width, c.panels = convKernelsOf[float32]().panels(c.out)
 	c.inParts, c.outParts = 1, 1
