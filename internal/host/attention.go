@@ -188,11 +188,11 @@ func writes[T float32 | float64](a *driver.Array) headsOf[T] {
 	case a.Strides[3] != 1:
 	case a.Type == driver.BFloat16:
 		x.block = func(v []T, off, rows int) {
-			kern.NarrowRows(driver.Of[driver.B16](a)[off:], f32(v), rows, width, pitch)
+			kern.NarrowRows(driver.Of[driver.B16](a)[off:], pitch, f32(v), width, rows, width)
 		}
 	case a.Type == driver.Float16:
 		x.block = func(v []T, off, rows int) {
-			kern.NarrowRows(driver.Of[driver.F16](a)[off:], f32(v), rows, width, pitch)
+			kern.NarrowRows(driver.Of[driver.F16](a)[off:], pitch, f32(v), width, rows, width)
 		}
 	}
 	return x

@@ -29,6 +29,7 @@ const (
 	gemmBlock = 3 << 16 // elements of a, packed at a time, in the second,
 	gemmRoom  = 1 << 17 // or so many where each thread packs its own
 	gemmCols  = 1024    // of sums that are not summed in place
+	gemmGroup = 8       // panels of which such sums are begun and rounded together: rows of one are too short for that
 	gemmSlack = 8       // elements after a panel that packing it may write
 	gemmOwn   = 128     // rows, at least, of each thread where each has blocks of its own
 	panelCols = 32      // of b, at most
@@ -88,14 +89,17 @@ type gemm[T Elem, F floating] struct {
 	span       int // and that is packed of a block's rows
 	rooms      int // threads with blocks of their own
 	grid       bool
-	pa         []F // packed rows, in each room
-	pb         []F // packed columns: a panel for each thread; all of a block for a grid
-	sums       []F // a block of the result in each room, where it can't be summed in place
-	turned     []F // the product of few columns, as one of few rows
+	group      int  // panels of columns that a thread takes at a time
+	slim       bool // sums are of a group, not of a block
+	pa         []F  // packed rows, in each room
+	pb         []F  // packed columns: a panel for each thread; all of a block for a grid
+	sums       []F  // where the result can't be summed in place: a group for each thread, or a block in each room
+	turned     []F  // the product of few columns, as one of few rows
 	bias       []F
 
 	kern    gemmKernel[F]
 	turns   bool
+	acc     bool
 	packing packing
 	depth   int // in elements
 	a, b, c Mat[T]
@@ -128,30 +132,40 @@ func newGemm[T Elem, F floating](m, n, k, threads int, acc bool, a *arena) gemm[
 	}
 	g.deep = evenly(g.k, gemmDepth, 4)
 	sums := g.half() && (g.kern.round == nil || acc || g.k == 0 || g.k > g.deep)
-	g.cols = evenly(n, n, panelCols)
-	if sums {
-		g.cols = evenly(n, gemmCols, panelCols)
-	}
 	block := gemmBlock
 	if g.rooms = 1; g.threads > 1 && m >= g.threads*gemmOwn {
-		block, g.rooms = gemmRoom, g.threads
-	}
-	g.rows = evenly((m+g.rooms-1)/g.rooms, block/max(g.deep, 64), 1)
-	g.span = g.deep
-	rowPanels, colPanels := g.panels(g.rows, g.cols)
-	packed := panelCols * g.threads
-	if g.threads > g.rooms {
-		if g.grid = rowPanels > 4 && colPanels < 2*g.threads; g.grid {
-			packed = g.cols
-		} else if g.k > g.deep {
-			g.span = evenly(g.k, block/g.rows/g.deep*g.deep, g.deep)
+		if g.rooms, block = g.threads, gemmRoom; sums && g.k > g.deep {
+			block = gemmBlock / 2
 		}
+	}
+	g.rows, g.cols, g.span = evenly((m+g.rooms-1)/g.rooms, block/max(g.deep, 64), 1), evenly(n, n, panelCols), g.deep
+	rowPanels, colPanels := g.panels(g.rows, g.cols)
+	if g.rooms < g.threads {
+		g.grid = rowPanels > 4 && colPanels < 2*g.threads
+	}
+	if g.rooms == 1 && !g.grid && (g.threads > 1 || sums) && g.k > g.deep {
+		g.span = evenly(g.k, block/g.rows/g.deep*g.deep, g.deep)
+	}
+	if g.slim = !g.grid && g.span >= g.k; sums && !g.slim {
+		g.cols = evenly(n, gemmCols, panelCols)
+	}
+	if g.group = 1; sums && g.rooms == 1 && g.threads > 1 {
+		g.group = min(gemmGroup, max(1, colPanels/(2*g.threads)))
+	} else if sums {
+		g.group = min(gemmGroup, max(1, colPanels))
 	}
 	if g.half() || !g.small() {
 		g.pa = take[F](a, g.rooms*((g.rows*g.span+g.span/max(g.deep, 1)*rowPanels*gemmSlack+15)&^15))
 	}
-	g.pb = take[F](a, packed*g.deep)
-	if sums {
+	if g.grid {
+		g.pb = take[F](a, g.cols*g.deep)
+	} else {
+		g.pb = take[F](a, g.threads*panelCols*g.deep)
+	}
+	switch {
+	case sums && g.slim:
+		g.sums = take[F](a, g.threads*g.rows*g.group*g.kern.cols)
+	case sums:
 		g.sums = take[F](a, g.rooms*g.rows*g.cols)
 	}
 	if g.half() {
@@ -180,24 +194,24 @@ func (g *gemm[T, F]) run(a, b, c Mat[T], acc bool, bias []T) {
 }
 
 func (g *gemm[T, F]) multiply(a, b, c Mat[T], acc bool, bias []T) {
-	g.a, g.b, g.c = a, b, c
+	g.a, g.b, g.c, g.acc = a, b, c, acc
 	if bias != nil && g.half() {
 		widen(g.bias, bias)
 	} else {
 		g.bias = same[F](bias)
 	}
-	if g.gemv(acc, bias != nil) {
+	if g.gemv() {
 		return
 	}
 	if g.rooms > 1 {
 		shared := *g // what goroutines share is on the heap; small products don't come here
-		shared.blocks(acc, bias != nil)
+		shared.blocks()
 		return
 	}
 	for i := 0; i < g.m; i += g.rows {
 		for j := 0; j < g.n; j += g.cols {
-			s := g.block(i, j, acc, bias != nil)
-			for more := g.k > 0; more; more = s.forward() {
+			s := g.block(i, j)
+			for s.run(); s.forward(); {
 				s.run()
 			}
 		}
@@ -205,29 +219,32 @@ func (g *gemm[T, F]) multiply(a, b, c Mat[T], acc bool, bias []T) {
 }
 
 // blocks are worked on by a thread each, so that none waits for another but at the end, when who is done helps the others.
-func (g *gemm[T, F]) blocks(acc, bias bool) {
+func (g *gemm[T, F]) blocks() {
 	all := make([]gemmShare[T, F], g.rooms)
 	var next atomic.Int64
 	take := func() int { return (int(next.Add(1)) - 1) * g.rows }
 	par.For(g.rooms, g.rooms, func(room int) {
 		own, s := *g, &all[room]
-		own.pa, own.pb, own.sums = part(g.pa, room, g.rooms), part(g.pb, room, g.rooms), part(g.sums, room, g.rooms)
+		own.pa = part(g.pa, room, g.rooms)
+		if !g.slim {
+			own.sums = part(g.sums, room, g.rooms)
+		}
 		for i := take(); i < g.m; i = take() {
 			for j := 0; j < g.n; j += g.cols {
-				s.gemmStep = own.block(i, j, acc, bias)
-				for more := g.k > 0; more; more = s.forward() {
+				s.gemmStep = own.block(i, j)
+				for more := true; more; more = s.forward() {
 					for t := range s.rowPacks() {
 						s.pack(t)
 					}
 					s.next.Store(0)
 					s.open.Store(s.last() && j+g.cols >= g.n && int(next.Load())*g.rows >= g.m)
-					s.take(own.pb)
+					s.take(room)
 				}
 			}
 		}
 		for i := range all {
 			if s := &all[(room+i)%g.rooms]; s.open.Load() {
-				s.take(own.pb)
+				s.take(room)
 			}
 		}
 	})
@@ -251,8 +268,8 @@ type gemmStep[T Elem, F floating] struct {
 	colPanels  int
 	rowGroup   int // panels that a goroutine takes at a time from a grid
 	a, b       []F // where the operands need no packing
-	c, d       []F // the result; what to add, if anything
-	ldc, ldd   int
+	c          []F // the result, or its sums
+	ldc        int
 }
 
 // A gemmShare is a step of which several threads take panels of columns.
@@ -267,16 +284,14 @@ func (g *gemm[T, F]) panels(rows, cols int) (int, int) {
 }
 
 // block is the first step of a block.
-func (g *gemm[T, F]) block(i, j int, acc, bias bool) gemmStep[T, F] {
+func (g *gemm[T, F]) block(i, j int) gemmStep[T, F] {
 	s := gemmStep[T, F]{gemm: *g, i: i, j: j, rows: min(g.rows, g.m-i), cols: min(g.cols, g.n-j)}
 	s.rowPanels, s.colPanels = g.panels(s.rows, s.cols)
-	s.c, s.ldc = g.sums, s.cols
-	if !g.half() {
+	switch {
+	case !g.half():
 		s.c, s.ldc = same[F](g.c.Data[i*g.c.RS+j:]), g.c.RS
-	}
-	s.addend(acc, bias)
-	if g.k == 0 && g.half() {
-		s.round(0, s.rows, 0, s.cols)
+	case !g.slim:
+		s.c, s.ldc = g.sums, s.cols
 	}
 	s.inPlace()
 	return s
@@ -304,38 +319,40 @@ func (s *gemmStep[T, F]) forward() bool {
 		return false
 	}
 	s.p += s.span
-	s.d, s.ldd = s.c, s.ldc
 	s.inPlace()
 	return true
 }
 
-// addend is what the first step adds to.
-func (s *gemmStep[T, F]) addend(acc, bias bool) {
-	switch {
-	case s.k == 0 || acc && (bias || s.half()):
-		s.begin(acc, bias)
-		s.d, s.ldd = s.c, s.ldc
-	case acc:
-		s.d, s.ldd = s.c, s.ldc
-	case bias:
-		s.d, s.ldd = s.bias[s.j:], 0
+// addend is what a step adds to in rows r0 to r1 and columns c0 to c1, whose sums c are.
+func (s *gemmStep[T, F]) addend(r0, r1, c0, c1 int, c []F, ldc int) (d []F, ldd int) {
+	if s.p > 0 {
+		return c, ldc
 	}
+	bias := s.bias
+	if bias != nil {
+		bias = bias[s.j+c0:][:c1-c0]
+	}
+	switch {
+	case s.k == 0 || s.acc && (bias != nil || s.half()):
+		for r := r0; r < r1; r++ {
+			s.begin(c[r*ldc:][:c1-c0], bias, r, c0)
+		}
+		return c, ldc
+	case s.acc:
+		return c, ldc
+	}
+	return bias, 0
 }
 
-// begin makes the sums begin at what is to be added to them.
-func (s *gemmStep[T, F]) begin(acc, bias bool) {
-	for r := range s.rows {
-		c := s.c[r*s.ldc:][:s.cols]
-		if !acc {
-			clear(c)
-		} else if s.half() {
-			widen(c, s.gemm.c.Data[(s.i+r)*s.gemm.c.RS+s.j:][:s.cols])
-		}
-		if bias {
-			for q, v := range s.bias[s.j:][:s.cols] {
-				c[q] += v
-			}
-		}
+// begin makes a row of sums begin at what is to be added to them.
+func (s *gemmStep[T, F]) begin(c, bias []F, r, c0 int) {
+	if !s.acc {
+		clear(c)
+	} else if s.half() {
+		widen(c, s.gemm.c.Data[(s.i+r)*s.gemm.c.RS+s.j+c0:][:len(c)])
+	}
+	for q, v := range bias {
+		c[q] += v
 	}
 }
 
@@ -344,8 +361,8 @@ func (s *gemmStep[T, F]) run() {
 		for t := range s.packs() {
 			s.pack(t)
 		}
-		for q := range s.colPanels {
-			s.panel(q, s.pb)
+		for t := range s.groups() {
+			s.columns(t, 0)
 		}
 		return
 	}
@@ -356,7 +373,7 @@ func (s *gemmStep[T, F]) run() {
 	}
 	par.For(packers, shared.packs(), shared.pack)
 	if !s.grid {
-		par.For(s.threads, s.threads, func(room int) { shared.take(part(shared.pb, room, shared.threads)) })
+		par.For(s.threads, s.threads, shared.take)
 		return
 	}
 	shared.rowGroup = s.rowPanels
@@ -431,21 +448,47 @@ func (s *gemmStep[T, F]) packCols(q, p int, dst []F) {
 	pack(s.packing, dst, s.kern.cols, b.Data[at*b.RS+(s.j+c0)*b.CS:], b.CS, b.RS, c1-c0, s.elements(p))
 }
 
-// take computes panels, of which other threads take some, too, until none is left. Its own panel is packed in pb.
-func (s *gemmShare[T, F]) take(pb []F) {
-	for q := int(s.next.Add(1)) - 1; q < s.colPanels; q = int(s.next.Add(1)) - 1 {
-		s.panel(q, pb)
+// take computes groups of panels, of which other threads take some, too, until none is left.
+func (s *gemmShare[T, F]) take(thread int) {
+	for t := int(s.next.Add(1)) - 1; t < s.groups(); t = int(s.next.Add(1)) - 1 {
+		s.columns(t, thread)
 	}
 }
 
-// panel computes a panel of columns, packed in the cache, over the one before.
-func (s *gemmStep[T, F]) panel(q int, pb []F) {
-	for p := s.p; p < min(s.p+s.span, s.k); p += s.deep {
-		if s.b == nil {
-			s.packCols(q, p, pb)
-		}
-		s.tiles(0, s.rowPanels, q, p, pb)
+func (s *gemmStep[T, F]) groups() int { return (s.colPanels + s.group - 1) / s.group }
+
+// columns computes a group of panels, each packed in the cache, over the one before of this thread.
+func (s *gemmStep[T, F]) columns(t, thread int) {
+	q0, q1 := t*s.group, min((t+1)*s.group, s.colPanels)
+	c0, _ := s.colPanel(q0)
+	_, c1 := s.colPanel(q1 - 1)
+	pb, c, ldc := part(s.pb, thread, s.threads), s.c, s.ldc
+	if s.half() && s.slim {
+		c, ldc = part(s.sums, thread, s.threads), s.group*s.kern.cols
+	} else {
+		c = c[c0:]
 	}
+	d, ldd := s.addend(0, s.rows, c0, c1, c, ldc)
+	for q := q0; q < q1; q++ {
+		at, _ := s.colPanel(q)
+		for p := s.p; p < min(s.p+s.span, s.k); p += s.deep {
+			if s.b == nil {
+				s.packCols(q, p, pb)
+			}
+			s.tiles(0, s.rowPanels, q, p, pb, from(c, at-c0), ldc, from(d, at-c0), ldd)
+		}
+	}
+	if s.last() {
+		s.round(0, s.rows, c0, c1, c, ldc)
+	}
+}
+
+// from is x from its i-th element on, nil if it is nil.
+func from[F any](x []F, i int) []F {
+	if x == nil {
+		return nil
+	}
+	return x[i:]
 }
 
 // tasks are those of a grid.
@@ -455,21 +498,29 @@ func (s *gemmStep[T, F]) tasks() int {
 
 func (s *gemmStep[T, F]) task(t int) {
 	row, q := t/s.colPanels*s.rowGroup, t%s.colPanels
-	s.tiles(row, min(row+s.rowGroup, s.rowPanels), q, s.p, s.packedCols(q))
+	row1 := min(row+s.rowGroup, s.rowPanels)
+	r0, _ := s.rowPanel(row)
+	_, r1 := s.rowPanel(row1 - 1)
+	c0, c1 := s.colPanel(q)
+	c := from(s.c, c0)
+	d, ldd := s.addend(r0, r1, c0, c1, c, s.ldc)
+	s.tiles(row, row1, q, s.p, s.packedCols(q), c, s.ldc, d, ldd)
+	if s.last() {
+		s.round(r0, r1, c0, c1, c, s.ldc)
+	}
 }
 
-// tiles multiplies panels of rows by one of columns, which is packed in pb unless it needs no packing.
-func (s *gemmStep[T, F]) tiles(row0, row1, q, p int, pb []F) {
+// tiles multiplies panels of rows by one of columns, which is packed in pb unless it needs no packing, and adds d or,
+// after the first of the depth, c.
+func (s *gemmStep[T, F]) tiles(row0, row1, q, p int, pb []F, c []F, ldc int, d []F, ldd int) {
 	deep := min(s.deep, s.k-p)
-	last := p+deep == s.k
 	c0, c1 := s.colPanel(q)
+	if p > s.p {
+		d, ldd = c, ldc
+	}
 	b, bs := pb, s.kern.cols
 	if s.b != nil {
 		b, bs = s.b[(p-s.p)*s.gemm.b.RS+c0:], s.gemm.b.RS
-	}
-	d, ldd := s.d, s.ldd
-	if p > s.p {
-		d, ldd = s.c, s.ldc
 	}
 	for row := row0; row < row1; row++ {
 		r0, r1 := s.rowPanel(row)
@@ -481,25 +532,21 @@ func (s *gemmStep[T, F]) tiles(row0, row1, q, p int, pb []F) {
 		}
 		d := d
 		if d != nil {
-			d = d[r0*ldd+c0:]
+			d = d[r0*ldd:]
 		}
-		if last && s.kern.round != nil {
+		if p+deep == s.k && s.kern.round != nil {
 			to := s.gemm.c
 			s.kern.round(r1-r0, c1-c0, deep, a, ars, acs, b, bs, same[driver.B16](to.Data)[(s.i+r0)*to.RS+s.j+c0:], to.RS, d, ldd)
 			continue
 		}
-		s.kern.tile(r1-r0, c1-c0, deep, a, ars, acs, b, bs, s.c[r0*s.ldc+c0:], s.ldc, d, ldd)
-	}
-	if last && s.half() && s.kern.round == nil {
-		r0, _ := s.rowPanel(row0)
-		_, r1 := s.rowPanel(row1 - 1)
-		s.round(r0, r1, c0, c1)
+		s.kern.tile(r1-r0, c1-c0, deep, a, ars, acs, b, bs, c[r0*ldc:], ldc, d, ldd)
 	}
 }
 
-// round stores part of a block of sums.
-func (s *gemmStep[T, F]) round(r0, r1, c0, c1 int) {
-	for r := r0; r < r1; r++ {
-		narrow(s.gemm.c.Data[(s.i+r)*s.gemm.c.RS+s.j+c0:][:c1-c0], s.c[r*s.ldc+c0:][:c1-c0])
+// round stores results that the kernel has not rounded.
+func (s *gemmStep[T, F]) round(r0, r1, c0, c1 int, c []F, ldc int) {
+	if s.half() && (s.kern.round == nil || s.k == 0) {
+		to := s.gemm.c
+		narrowRows(to.Data[(s.i+r0)*to.RS+s.j+c0:], to.RS, c[r0*ldc:], ldc, r1-r0, c1-c0)
 	}
 }

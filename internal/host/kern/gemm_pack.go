@@ -117,12 +117,15 @@ func widen[T Elem, F floating](dst []F, src []T) {
 }
 
 // narrow rounds a row to a 16-bit type.
-func narrow[T Elem, F floating](dst []T, src []F) {
+func narrow[T Elem, F floating](dst []T, src []F) { narrowRows(dst, 0, src, 0, 1, len(dst)) }
+
+// narrowRows is NarrowRows of what may be no 16-bit type to the compiler.
+func narrowRows[T Elem, F floating](dst []T, ds int, src []F, ss, rows, n int) {
 	f := same[float32](src)
 	switch dst := any(dst).(type) {
 	case []driver.B16:
-		NarrowRow(dst, f)
+		NarrowRows(dst, ds, f, ss, rows, n)
 	case []driver.F16:
-		NarrowRow(dst, f)
+		NarrowRows(dst, ds, f, ss, rows, n)
 	}
 }

@@ -11,13 +11,12 @@ const (
 )
 
 // gemv reports whether it has computed the product: of rows up to gemvRows, by a b that is stored by rows or by columns.
-func (g *gemm[T, F]) gemv(acc, bias bool) bool {
+func (g *gemm[T, F]) gemv() bool {
 	if level < avx512 || g.m > gemvRows || g.half() || g.k == 0 || g.b.CS != 1 && (g.b.RS != 1 || g.packing != packF32) {
 		return false
 	}
 	s := gemmStep[T, F]{gemm: *g, rows: g.m, cols: g.n}
 	s.c, s.ldc = same[F](g.c.Data), g.c.RS
-	s.addend(acc, bias)
 	s.a, s.b = same[F](g.a.Data), same[F](g.b.Data)
 	chunks := (g.n + gemvChunk - 1) / gemvChunk
 	if g.threads == 1 || g.n*g.k <= gemvAlone {
@@ -34,10 +33,8 @@ func (g *gemm[T, F]) gemv(acc, bias bool) bool {
 func (s *gemmStep[T, F]) chunk(t int) {
 	c0 := t * gemvChunk
 	n := min(gemvChunk, s.n-c0)
-	c, d, ldd := s.c[c0:], s.d, s.ldd
-	if d != nil {
-		d = d[c0:]
-	}
+	c := s.c[c0:]
+	d, ldd := s.addend(0, s.m, c0, c0+n, c, s.ldc)
 	a, b := s.gemm.a, s.gemm.b
 	for p := 0; p < s.k; p += s.gemm.deep {
 		deep := min(s.gemm.deep, s.k-p)

@@ -33,22 +33,22 @@ func WidenRows[T driver.B16 | driver.F16](dst []float32, src []T, rows, n, pitch
 
 // NarrowRow is dst = src, rounded to the nearest, ties to even; src is as long.
 func NarrowRow[T driver.B16 | driver.F16](dst []T, src []float32) {
-	NarrowRows(dst, src, 1, len(dst), 0)
+	NarrowRows(dst, 0, src, 0, 1, len(dst))
 }
 
-// NarrowRows is NarrowRow for rows of n values, which are pitch apart in dst.
-func NarrowRows[T driver.B16 | driver.F16](dst []T, src []float32, rows, n, pitch int) {
+// NarrowRows is NarrowRow for rows of n values, which are ds apart in dst and ss in src.
+func NarrowRows[T driver.B16 | driver.F16](dst []T, ds int, src []float32, ss, rows, n int) {
 	switch dst := any(dst).(type) {
 	case []driver.B16:
 		for r := range rows {
-			d, s := dst[r*pitch:][:n], src[r*n:][:n]
+			d, s := dst[r*ds:][:n], src[r*ss:][:n]
 			for i := narrowB16Row(d, s); i < n; i++ {
 				d[i] = driver.ToB16(s[i])
 			}
 		}
 	case []driver.F16:
 		for r := range rows {
-			d, s := dst[r*pitch:][:n], src[r*n:][:n]
+			d, s := dst[r*ds:][:n], src[r*ss:][:n]
 			for i := narrowF16Row(d, s); i < n; i++ {
 				d[i] = driver.ToF16(s[i])
 			}
