@@ -200,18 +200,22 @@ var recipes = []struct {
 	model, kind string
 	shape       []int
 	count       float64
-	module      nn.Layer // nil for an operation
+	module      func() nn.Layer // nil for an operation
 	forward     func(module nn.Layer, x, y *snug.Tensor) *snug.Tensor
 }{
-	{"ResNet18", "batch norm relu", []int{64, 64, 32, 32}, 4.75, nn.NewBatchNorm(64), func(m nn.Layer, x, _ *snug.Tensor) *snug.Tensor {
+	{"ResNet18", "batch norm relu", []int{64, 64, 32, 32}, 4.75, batchNorm(64), func(m nn.Layer, x, _ *snug.Tensor) *snug.Tensor {
 		return m.(*nn.BatchNorm).ForwardReLU(x)
 	}},
-	{"ResNet18", "batch norm add relu", []int{64, 64, 32, 32}, 3.75, nn.NewBatchNorm(64), func(m nn.Layer, x, y *snug.Tensor) *snug.Tensor {
+	{"ResNet18", "batch norm add relu", []int{64, 64, 32, 32}, 3.75, batchNorm(64), func(m nn.Layer, x, y *snug.Tensor) *snug.Tensor {
 		return m.(*nn.BatchNorm).ForwardAddReLU(x, y)
 	}},
-	{"ResNet18", "batch norm", []int{64, 128, 16, 16}, 1.75, nn.NewBatchNorm(128), alone},
-	{"GPT", "layer norm", []int{64, 128, 256}, 13, nn.NewLayerNorm(256), alone},
+	{"ResNet18", "batch norm", []int{64, 128, 16, 16}, 1.75, batchNorm(128), alone},
+	{"GPT", "layer norm", []int{64, 128, 256}, 13, func() nn.Layer { return nn.NewLayerNorm(256) }, alone},
 	{"GPT", "gelu", []int{64, 128, 1024}, 6, nil, func(_ nn.Layer, x, _ *snug.Tensor) *snug.Tensor { return x.GELU() }},
+}
+
+func batchNorm(channels int) func() nn.Layer {
+	return func() nn.Layer { return nn.NewBatchNorm(channels) }
 }
 
 func alone(m nn.Layer, x, _ *snug.Tensor) *snug.Tensor { return m.Forward(x) }
@@ -223,8 +227,10 @@ func BenchmarkRecipes(b *testing.B) {
 		b.Run(r.model+"/"+r.kind, func(b *testing.B) {
 			l := workloads[slices.IndexFunc(workloads, func(l workload) bool { return l.name == r.model })]
 			plain := newTrainee(b, *device, l, plainWay)
+			var module nn.Layer
 			if r.module != nil {
-				if err := nn.Init(bg, plain.dev, r.module, nil); err != nil {
+				module = r.module()
+				if err := nn.Init(bg, plain.dev, module, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -236,7 +242,7 @@ func BenchmarkRecipes(b *testing.B) {
 				if err := plain.dev.Infer(bg, func(s *snug.Scope) error {
 					x, y := snug.Zeros(s, snug.Float32, r.shape...), snug.Zeros(s, snug.Float32, r.shape...)
 					start := time.Now()
-					z := r.forward(r.module, x, y)
+					z := r.forward(module, x, y)
 					percent = append(percent, 100*r.count*float64(time.Since(start))/float64(step))
 					bytes = int64(r.count * float64(4*z.Len()))
 					return nil

@@ -88,6 +88,14 @@ func multiples(distance, three, five reg.GPPhysical) func(base reg.GPPhysical) [
 	}
 }
 
+// sixFurther moves t, where the r-th of six rows of six places begins, to the next row's.
+func sixFurther(places [6]Mem, r int, t reg.GPPhysical) {
+	if r < 5 {
+		LEAQ(places[3], t)
+		LEAQ(places[3], t)
+	}
+}
+
 // wino4Input writes the transform of 16 tiles, 6x6 values each, of each channel. The tiles' lines are in four vectors, of
 // which each has so many pieces, for each of six rows. First all columns are transformed; then index says where
 // the columns of tiles are: 16 places in two vectors for each two of the six columns, of 8 tiles each, and lanes has 16
@@ -161,10 +169,7 @@ func wino4Input(pieces int) {
 		for c, v := range wino4Values(d, z[14:16], factors) {
 			VMOVUPS(v, to[c])
 		}
-		if r < 5 {
-			LEAQ(to[3], t)
-			LEAQ(to[3], t)
-		}
+		sixFurther(to, r, t)
 	}
 	ADDQ(plane, src)
 	ADDQ(dp, dst)
@@ -221,10 +226,7 @@ func wino4Output(pieces int) {
 		for c, v := range m[:6] {
 			VMOVUPS(from[c], v)
 		}
-		if r < 5 {
-			LEAQ(from[3], t)
-			LEAQ(from[3], t)
-		}
+		sixFurther(from, r, t)
 		x[r] = wino4Pixels(m[:6], m[6], factors)
 		free = append([]reg.VecPhysical{m[2], m[4], m[6]}, free[7:]...)
 	}
@@ -327,10 +329,7 @@ func wino4Weights() {
 		for c, v := range expand([]reg.VecPhysical{columns[0][r], columns[1][r], columns[2][r]}, z[21+4*(r%2):][:4]) {
 			VMOVUPS(v, reg.K1, to[c])
 		}
-		if r < 5 {
-			LEAQ(to[3], t)
-			LEAQ(to[3], t)
-		}
+		sixFurther(to, r, t)
 	}
 	ADDQ(next, src)
 	ADDQ(rows, dst)
@@ -391,10 +390,7 @@ func wino4Gradient() {
 		for c, v := range expand([]reg.VecPhysical{columns[0][r], columns[1][r], columns[2][r], columns[3][r]}, z[24:27]) {
 			VMOVUPS(v, to[c])
 		}
-		if r < 5 {
-			LEAQ(to[3], t)
-			LEAQ(to[3], t)
-		}
+		sixFurther(to, r, t)
 	}
 	ADDQ(pixel, dst)
 	DECQ(n)
@@ -442,10 +438,7 @@ func wino4WeightsBack() {
 		for c, v := range m[:6] {
 			VMOVUPS(from[c], v)
 		}
-		if r < 5 {
-			LEAQ(from[3], t)
-			LEAQ(from[3], t)
-		}
+		sixFurther(from, r, t)
 		x[r] = back(m[:6], m[6])
 		free = append([]reg.VecPhysical{m[2], m[3], m[4], m[6]}, free[7:]...)
 	}

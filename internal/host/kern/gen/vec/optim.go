@@ -1,7 +1,8 @@
 package main
 
 // Optimizers' rules have one signature: weights, gradient and up to three states, of which a rule uses those that it
-// reads. The last scalar, number 8, multiplies the gradient first. The formulas are those of package host, in its order of operations.
+// reads. The last scalar, number 8, multiplies the gradient first. The formulas are those of package host, in its order
+// of operations.
 func rules() {
 	// rule writes the weights and the states, or as many of these as its body gives.
 	rule := func(name string, states int, body func(w, g *value, s []*value) []*value) {
